@@ -1,0 +1,138 @@
+package contract
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// KeyLen is the length of the keys that this package makes.
+const KeyLen = 36
+
+// NewKey returns a random key of 36 characters (a version 4 UUID). Store it
+// beside the business action before the first send: a key that is made in the
+// call that sends it dies with the process and cannot protect a retry. Prefer
+// KeyFor.
+func NewKey() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return uuid(b, 4)
+}
+
+// KeyFor returns the key of a business action: the same action and ids always
+// give the same key, in every process. It has 36 characters (a version 8 UUID
+// made of a SHA-256), never contains its inputs, and tells ("a", "bc") from
+// ("ab", "c").
+//
+// Name the business action and not the payload: "pay invoice", invoice number.
+// A second, wanted payment of the same invoice is another action and needs
+// another id. The key is not a secret: who knows the ids can compute it.
+func KeyFor(action string, ids ...string) string {
+	h := sha256.New()
+	for _, part := range append([]string{"idempact key v1", action}, ids...) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write([]byte(part))
+	}
+	return uuid([16]byte(h.Sum(nil)[:16]), 8)
+}
+
+func uuid(b [16]byte, version byte) string {
+	b[6] = b[6]&0x0f | version<<4
+	b[8] = b[8]&0x3f | 0x80
+	x := hex.EncodeToString(b[:])
+	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+}
+
+type keyContext struct{}
+
+type keyChoice struct {
+	key  string
+	none bool
+}
+
+// WithKey returns a context that carries the operation's key, for a request that
+// does not carry it itself.
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyContext{}, keyChoice{key: key})
+}
+
+// WithoutKey returns a context that says: this request is meant to have no key.
+// It is then sent at most until it may have reached the provider, and never
+// again. A key that the request carries itself still counts.
+func WithoutKey(ctx context.Context) context.Context {
+	return context.WithValue(ctx, keyContext{}, keyChoice{none: true})
+}
+
+// KeyFrom returns the key that WithKey put into the context ("" if none), and
+// whether WithoutKey was said. The later of the two holds.
+func KeyFrom(ctx context.Context) (key string, without bool) {
+	c, _ := ctx.Value(keyContext{}).(keyChoice)
+	return c.key, c.none
+}
+
+// KeyTag returns a short hash of a key, for logs and errors: enough to tell keys
+// apart, not enough to use one.
+func KeyTag(key string) string {
+	if key == "" {
+		return "none"
+	}
+	m := hmac.New(sha256.New, []byte("idempact key tag"))
+	m.Write([]byte(key))
+	return hex.EncodeToString(m.Sum(nil)[:6])
+}
+
+// ErrKey is in every error of CheckKey.
+var ErrKey = errors.New("malformed key")
+
+// CheckKey returns an error that says what is wrong with a key for this
+// endpoint, before anything is sent. Its text never shows the key.
+func (t Terms) CheckKey(key string) error {
+	switch n := utf8.RuneCountInString(key); {
+	case key == "":
+		return fmt.Errorf("%w: it is empty", ErrKey)
+	case !utf8.ValidString(key):
+		return fmt.Errorf("%w: it is not valid UTF-8", ErrKey)
+	case n < t.KeyMinLen:
+		return fmt.Errorf("%w: it has %d characters, and the endpoint wants at least %d", ErrKey, n, t.KeyMinLen)
+	case t.KeyMaxLen > 0 && n > t.KeyMaxLen:
+		return fmt.Errorf("%w: it has %d characters, and the endpoint takes at most %d", ErrKey, n, t.KeyMaxLen)
+	case strings.TrimSpace(key) != key:
+		return fmt.Errorf("%w: it starts or ends with white space, which the wire drops", ErrKey)
+	}
+	for i, r := range []rune(key) {
+		if !t.allows(r) {
+			return fmt.Errorf("%w: character %d (%s) is not allowed", ErrKey, i+1, kindOf(r))
+		}
+	}
+	return nil
+}
+
+func (t Terms) allows(r rune) bool {
+	if t.KeyAlphabet != "" {
+		return strings.ContainsRune(t.KeyAlphabet, r)
+	}
+	return r >= ' ' && r <= '~'
+}
+
+func kindOf(r rune) string {
+	switch {
+	case r == '\r' || r == '\n':
+		return "a line break"
+	case unicode.IsControl(r):
+		return "a control character"
+	case r > unicode.MaxASCII:
+		return "not ASCII"
+	default:
+		return "not of the endpoint's alphabet"
+	}
+}

@@ -1,0 +1,171 @@
+package retry
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"github.com/idempact/idempact/contract"
+)
+
+// Client sends payment requests to one provider so that each takes effect at most
+// once while the provider's contract can see to it, and says truthfully what
+// happened. It is safe for concurrent use. Make one for each account and keep it.
+type Client struct {
+	adapter contract.Adapter
+	options Options
+	flights flights
+}
+
+// NewClient returns a client for the adapter's provider. Nil options are safe
+// defaults; the error says which option is wrong.
+func NewClient(a contract.Adapter, o *Options) (*Client, error) {
+	if a == nil {
+		return nil, errors.New("retry: NewClient needs an adapter, such as stripe.New(nil)")
+	}
+	options, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Client{adapter: a, options: options}, nil
+}
+
+// Do runs one operation and returns what it came to. The error is nil only when
+// the verdict is Succeeded; otherwise it is an *Error with the same verdict. The
+// result is never nil.
+//
+// Callers that use one key at the same time share one run of it, and each get a
+// response of their own. The request's body is read and closed; the request may
+// be used again afterwards, with a new body.
+//
+// A read (GET, HEAD, OPTIONS, TRACE) is no operation. It is sent once and not
+// classified: its verdict is the zero one, and its error the transport's.
+func (c *Client) Do(req *http.Request) (*Result, error) {
+	if refused := checkRequest(req); refused != nil {
+		closeBody(req)
+		return &Result{Verdict: refused.Verdict}, refused
+	}
+	if isRead(req) {
+		resp, err := c.pass(req)
+		return &Result{Response: resp}, err
+	}
+	f, refused := c.operate(req)
+	if refused != nil {
+		return &Result{Verdict: refused.Verdict}, refused
+	}
+	result := &Result{Verdict: f.verdict, Response: f.last.response(req)}
+	if err := f.err(); err != nil {
+		return result, err
+	}
+	return result, nil
+}
+
+// RoundTrip runs one operation for an SDK. It returns a response only where
+// nothing is in doubt: the provider's own for Succeeded, Declined, Rejected and
+// KeyReused, and the fetched resource for a duplicate that proved to be this
+// operation. Everything else is an *Error, so that no SDK takes a doubt for a
+// failure; so is a request that is refused before it is sent.
+//
+// A read passes through once, as in Do.
+func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	if refused := checkRequest(req); refused != nil {
+		closeBody(req)
+		return nil, refused
+	}
+	if isRead(req) {
+		return c.pass(req)
+	}
+	f, refused := c.operate(req)
+	if refused != nil {
+		return nil, refused
+	}
+	err := f.err()
+	if err == nil || f.showable() {
+		return f.last.response(req), nil
+	}
+	return nil, err
+}
+
+// StandardClient returns an http.Client that runs on c, for SDKs that take one.
+// Turn the SDK's own retries off. It follows no redirect to another host.
+func (c *Client) StandardClient() *http.Client {
+	return &http.Client{
+		Transport: c,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			// Authorize would send the credentials along.
+			if len(via) >= 10 || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}
+}
+
+// CloseIdleConnections closes the idle connections of the client's transport.
+func (c *Client) CloseIdleConnections() {
+	if t, ok := c.options.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// operate runs the operation that the request asks for.
+func (c *Client) operate(req *http.Request) (*flight, *Error) {
+	op, refused := c.prepare(req)
+	if refused != nil {
+		return nil, refused
+	}
+	return c.fly(req.Context(), op)
+}
+
+// pass sends a read, once.
+func (c *Client) pass(req *http.Request) (*http.Response, error) {
+	r := req
+	if c.options.Authorize != nil {
+		r = req.Clone(req.Context())
+		if err := c.options.Authorize(r); err != nil {
+			closeBody(req)
+			return nil, err
+		}
+	}
+	resp, err := c.options.Transport.RoundTrip(r)
+	if err == nil && resp != nil && resp.Body != nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, c.options.MaxBodyBytes)
+	}
+	return resp, err
+}
+
+func closeBody(req *http.Request) {
+	if req != nil && req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+// err returns the error of a flight that did not end in proven success.
+func (f *flight) err() error {
+	if f.verdict.Status == contract.Succeeded {
+		return nil
+	}
+	causes := f.causes
+	if alarm := f.verdict.DuplicateEffect(); alarm != nil {
+		causes = append([]error{alarm}, causes...)
+	}
+	e := &Error{Verdict: f.verdict, Cause: errors.Join(causes...), Response: f.last.response(nil)}
+	if f.last != nil {
+		e.Body = bytes.Clone(f.last.body)
+	}
+	e.RequestID = f.requestID
+	return e
+}
+
+// showable reports whether an SDK may decode the provider's own refusal: the last
+// send was answered, and no earlier one left a doubt.
+func (f *flight) showable() bool {
+	switch f.verdict.Status {
+	case contract.Declined, contract.Rejected, contract.KeyReused:
+		return f.verdict.Source == contract.FromReply && f.last != nil && f.lastSend == f.sends
+	default:
+		return false
+	}
+}
+
+var _ http.RoundTripper = (*Client)(nil)

@@ -1,0 +1,8 @@
+// Package retry sends a payment request until its outcome is known or may no
+// longer be found out by sending: the same bytes under the same key, for as long
+// as the provider's contract lets it, and never once more.
+//
+// Client.Do runs one operation and says what happened to the money. Client is
+// also an http.RoundTripper, so that a provider's SDK can run on it. The contract
+// of a provider is an adapter (package contract); this package knows none.
+package retry

@@ -1,0 +1,251 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/idempact/idempact/contract"
+)
+
+// run sends the operation until it is settled or may not be sent again, then
+// reads what can be read.
+func (f *flight) run(ctx context.Context) {
+	f.started = time.Now()
+	defer func() {
+		if err := ctx.Err(); err != nil {
+			f.causes = append(f.causes, err)
+		}
+	}()
+	switch {
+	case ctx.Err() != nil:
+		if f.verdict.Attempts == 0 {
+			f.verdict.Outcome = contract.Outcome{Status: contract.NotExecuted, Reason: "nothing was sent: the context had ended"}
+		}
+		return
+	case f.verdict.Attempts > 0:
+		// An earlier flight was abandoned: what its last answer asked for holds.
+		f.decide(ctx)
+		if f.next != contract.Resend || f.later || !sleep(ctx, f.wait) {
+			break
+		}
+		fallthrough
+	default:
+		f.loop(ctx)
+	}
+	f.settle(ctx)
+}
+
+// loop is retryablehttp's. It sees none of the provider's answers: its
+// RoundTripper is the flight, which keeps them, and its hooks tell it what the
+// flight decided.
+func (f *flight) loop(ctx context.Context) {
+	loop := retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: sender{f}},
+		RetryMax:   f.client.options.MaxAttempts - 1,
+		CheckRetry: func(context.Context, *http.Response, error) (bool, error) {
+			return f.next == contract.Resend && !f.later, nil
+		},
+		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration {
+			return f.wait
+		},
+		PrepareRetry: func(*http.Request) error { return f.stillFresh() },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, "http://operation.invalid", nil)
+	if err != nil {
+		return // cannot happen; nothing was sent, and the verdict says so
+	}
+	if resp, _ := loop.Do(req); resp != nil { // the flight knows more than its error
+		resp.Body.Close()
+	}
+}
+
+// sender makes the flight the RoundTripper of its loop. It is a type of its own
+// so that the loop cannot reach anything else of the client: retryablehttp
+// closes all idle connections of what it runs on.
+type sender struct{ f *flight }
+
+func (s sender) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.f.attempt(req.Context())
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}, nil
+}
+
+// attempt sends the operation once and decides what follows.
+func (f *flight) attempt(ctx context.Context) {
+	started := time.Now()
+	if f.firstSent.IsZero() {
+		f.firstSent = started
+	}
+	f.sends++
+	call := f.call()
+	reply, got := f.client.exchange(ctx, call.Request, call.Body, f.op.terms)
+	if got != nil {
+		f.last, f.lastSend = got, f.sends
+	}
+	if reply.Err != nil {
+		f.causes = append(f.causes, &transportError{reply.Err})
+	}
+	o := f.client.classify(call, reply)
+	if o.RequestID != "" {
+		f.requestID = o.RequestID
+	}
+	f.verdict = contract.Fold(f.verdict, o)
+	f.decide(ctx)
+	f.tell(ctx, contract.Resend, started, reply)
+}
+
+// call returns the operation as adapters see it.
+func (f *flight) call() contract.Call {
+	c := f.op.call
+	c.FirstSent = f.firstSent
+	return c
+}
+
+// classify asks the adapter, and takes no answer from it that cannot be.
+func (c *Client) classify(call contract.Call, r contract.Reply) contract.Outcome {
+	o, err := guard("Classify", func() contract.Outcome { return c.adapter.Classify(call, r) })
+	if err != nil {
+		return contract.Outcome{Reason: err.Error()}
+	}
+	o.Source = contract.FromReply
+	if !possible(o.Status, r) {
+		return contract.Outcome{RetryAfter: o.RetryAfter, Reason: "the adapter read " + o.Status.String() + " from an answer that cannot show it"}
+	}
+	return o
+}
+
+// possible reports whether a reply can show the status at all: without a whole
+// answer nothing is certain, but that a request which never left did nothing,
+// and what the head of an answer says of a throttle or of work under way.
+func possible(s contract.Status, r contract.Reply) bool {
+	switch {
+	case s == contract.Unknown:
+		return true
+	case r.StatusCode == 0:
+		return s == contract.NotExecuted && !r.Sent
+	case r.Err != nil:
+		return s == contract.NotExecuted || s == contract.InProgress
+	default:
+		return true
+	}
+}
+
+// decide says what follows on the last answer: the one place that does.
+func (f *flight) decide(ctx context.Context) {
+	o := f.client.options
+	v := f.verdict
+	asked := v.Last.RetryAfter
+	f.wait = max(asked, f.backoff())
+	f.later = false
+	switch {
+	case v.Settled():
+		f.next = v.Next()
+	case v.Last.Next() != contract.Resend:
+		// Sending the same again cannot help: the provider said so, or would
+		// refuse it again.
+		f.next = f.giveUp()
+	case v.Effect() == contract.EffectMaybe && !f.op.repeatable():
+		// It may have arrived, and nothing would stop a second effect.
+		f.next = f.giveUp()
+	case f.age(f.wait) >= f.life():
+		// By then the provider may have forgotten the key.
+		f.next = f.giveUp()
+	case f.sends >= o.MaxAttempts:
+		f.next = f.giveUp()
+	case asked > o.MaxWait, asked > 0 && !f.fits(ctx, asked):
+		// The wait is the provider's, so it is for the caller to come again.
+		f.next, f.later, f.wait = contract.Resend, true, asked
+	case !f.fits(ctx, f.wait):
+		f.next = f.giveUp()
+	default:
+		f.next = contract.Resend
+	}
+	if f.next != contract.Resend {
+		f.wait = 0
+	}
+}
+
+// giveUp returns the step that follows when no more is sent.
+func (f *flight) giveUp() contract.Step {
+	switch v := f.verdict; {
+	case v.Effect() == contract.EffectMaybe:
+		return contract.LookUp
+	case v.Next() == contract.Resend:
+		return contract.Finish // it did nothing, and that is the result
+	default:
+		return v.Next()
+	}
+}
+
+// fits reports whether an attempt may start after the wait.
+func (f *flight) fits(ctx context.Context, wait time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && wait >= time.Until(deadline) {
+		return false
+	}
+	return wait <= f.client.options.MaxElapsed-time.Since(f.started)
+}
+
+// age returns how old the key will be after a wait. A clock that was set back
+// makes it no younger, nor does a machine that slept.
+func (f *flight) age(wait time.Duration) time.Duration {
+	now := time.Now()
+	age := max(now.Sub(f.firstSent), now.Round(0).Sub(f.firstSent.Round(0)), 0)
+	if wait > contract.RetentionForever-age {
+		return contract.RetentionForever
+	}
+	return age + wait
+}
+
+// life returns up to which age the operation may be sent.
+func (f *flight) life() time.Duration {
+	if f.op.call.Key == "" {
+		return contract.RetentionForever // repeated only where it needs no key
+	}
+	if f.op.terms.Idempotent {
+		return contract.RetentionForever
+	}
+	return f.client.options.keyLife(f.op.terms)
+}
+
+var errTooLate = errors.New("the wait took longer than it may")
+
+// stillFresh looks again after the wait: a machine may have slept meanwhile.
+func (f *flight) stillFresh() error {
+	if f.age(0) >= f.life() || time.Since(f.started) > f.client.options.MaxElapsed {
+		f.next = f.giveUp()
+		return errTooLate
+	}
+	return nil
+}
+
+// backoff returns our own wait before the next send: random between MinWait and a
+// bound that doubles with each send, up to MaxWait.
+func (f *flight) backoff() time.Duration {
+	o := f.client.options
+	bound := o.MinWait
+	for range f.sends {
+		if bound >= o.MaxWait/2 {
+			bound = o.MaxWait
+			break
+		}
+		bound *= 2
+	}
+	return o.MinWait + rand.N(bound-o.MinWait+1)
+}
+
+// sleep waits, and reports whether the context lived that long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

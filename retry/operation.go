@@ -1,0 +1,255 @@
+package retry
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/idempact/idempact/contract"
+)
+
+// operation is one request, frozen: what it is made of never changes again.
+type operation struct {
+	call        contract.Call
+	terms       contract.Terms
+	fingerprint string
+	scope       string // what callers must share to share a flight; "" for nothing
+}
+
+// prepare freezes a request and refuses what must not be sent. It always closes
+// the request's body.
+func (c *Client) prepare(req *http.Request) (*operation, *Error) {
+	body, refused := c.freezeBody(req)
+	if refused != nil {
+		return nil, refused
+	}
+	op := &operation{call: contract.Call{Request: freezeHead(req), Body: body}}
+	terms, err := guard("Terms", func() contract.Terms { return c.adapter.Terms(op.call) })
+	if err != nil {
+		return nil, refusal(contract.Rejected, err, "%v; mend the adapter", err)
+	}
+	op.terms = terms
+	if refused := op.resolveKey(req); refused != nil {
+		return nil, refused
+	}
+	op.fingerprint, err = contract.Fingerprint(op.call, op.terms)
+	if err != nil {
+		return nil, refusal(contract.Rejected, err, "%v", err)
+	}
+	return op, nil
+}
+
+// checkRequest refuses what cannot be a request at all.
+func checkRequest(req *http.Request) *Error {
+	switch {
+	case req == nil:
+		return refusal(contract.Rejected, nil, "the request is nil; make one with http.NewRequestWithContext")
+	case req.URL == nil || req.URL.Host == "":
+		return refusal(contract.Rejected, nil, "the request has no absolute URL; give it scheme and host")
+	case req.URL.Scheme != "https" && req.URL.Scheme != "http":
+		return refusal(contract.Rejected, nil, "the URL's scheme is neither https nor http")
+	case req.Method != strings.ToUpper(req.Method):
+		return refusal(contract.Rejected, nil, "methods are case-sensitive; write it in upper case")
+	case len(req.Trailer) > 0:
+		return refusal(contract.Rejected, nil, "the request has trailers, which cannot be repeated; send them as headers")
+	default:
+		return nil
+	}
+}
+
+// isRead reports whether the request is no operation: a method that is safe by
+// RFC 9110, section 9.2.1 (read 2026-11-29).
+func isRead(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	default:
+		return false
+	}
+}
+
+// freezeBody reads the request's body, once, so that every attempt sends the same
+// bytes whatever the body can or cannot do again.
+func (c *Client) freezeBody(req *http.Request) ([]byte, *Error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		if req.ContentLength > 0 {
+			return nil, refusal(contract.Rejected, nil, "the request has no body, but a length of %d bytes; set both or none", req.ContentLength)
+		}
+		return nil, nil
+	}
+	defer req.Body.Close()
+	limit := c.options.MaxRequestBytes
+	body, err := io.ReadAll(io.LimitReader(req.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, refusal(contract.Rejected, err, "the request's body could not be read; was it read before? Give each request a body of its own")
+	case int64(len(body)) > limit:
+		return nil, refusal(contract.Rejected, nil, "the request's body is longer than %d bytes; raise Options.MaxRequestBytes if it must be", limit)
+	case req.ContentLength > 0 && req.ContentLength != int64(len(body)):
+		return nil, refusal(contract.Rejected, nil, "the request's body has %d bytes, but its length says %d; was it read before? Give each request a body of its own", len(body), req.ContentLength)
+	default:
+		return body, nil
+	}
+}
+
+// freezeHead copies everything of a request but its body.
+func freezeHead(req *http.Request) *http.Request {
+	r := req.Clone(req.Context())
+	r.Body, r.GetBody, r.ContentLength = nil, nil, 0
+	r.TransferEncoding, r.Trailer, r.Response = nil, nil, nil
+	r.Cancel = nil //nolint:staticcheck // the context is what ends a request here
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	// The transport must decode the answer, or no adapter can read it.
+	setHeader(r.Header, "Accept-Encoding", "")
+	if u := r.URL.User; u != nil {
+		// As http.Client does: credentials in the URL are basic authentication.
+		if password, _ := u.Password(); r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
+		}
+		r.URL.User = nil
+	}
+	return r
+}
+
+// setHeader sets a header to one value, or removes it, whatever the case of the
+// names it stands under.
+func setHeader(h http.Header, name, value string) {
+	for k := range h {
+		if strings.EqualFold(k, name) {
+			delete(h, k)
+		}
+	}
+	if value != "" {
+		h.Set(name, value)
+	}
+}
+
+// resolveKey finds the operation's key, validates it, and puts it where the
+// endpoint wants it, once.
+func (op *operation) resolveKey(req *http.Request) *Error {
+	given, without := contract.KeyFrom(req.Context())
+	if !op.terms.HonoursKeys() {
+		op.setScope(given)
+		return nil
+	}
+	carried, err := op.carriedKey()
+	switch {
+	case err != nil:
+		return refusal(contract.Rejected, err, "%v", err)
+	case carried != "" && given != "" && carried != given:
+		return refusal(contract.Rejected, nil, "the request carries one key and its context another; give one key")
+	case carried == "" && given != "" && op.terms.KeyField != "":
+		return refusal(contract.Rejected, nil, "the key belongs into the body field %q, and a body is never rewritten; put it there", op.terms.KeyField)
+	case carried == "" && given == "":
+		return op.keyless(without)
+	}
+	key := carried
+	if key == "" {
+		key = given
+	}
+	if err := op.terms.CheckKey(key); err != nil {
+		return refusal(contract.Rejected, err, "%v; contract.KeyFor makes a good key", err)
+	}
+	op.call.Key = key
+	if op.terms.KeyHeader != "" {
+		setHeader(op.call.Request.Header, op.terms.KeyHeader, key)
+	}
+	op.setScope(key)
+	return nil
+}
+
+// keyless decides about a request without a key on an endpoint that honours keys.
+func (op *operation) keyless(without bool) *Error {
+	switch {
+	case op.terms.Idempotent:
+		return nil
+	case op.terms.KeyRequired:
+		return refusal(contract.Rejected, nil, "the endpoint requires an idempotency key%s; contract.KeyFor makes one of the business action", op.keyPlace())
+	case !without:
+		return refusal(contract.Rejected, nil, "the request has no idempotency key%s, and without one it could never be repeated; contract.KeyFor makes one of the business action, contract.WithoutKey says that none is wanted", op.keyPlace())
+	default:
+		return nil
+	}
+}
+
+func (op *operation) keyPlace() string {
+	if op.terms.KeyField != "" {
+		return fmt.Sprintf(" in the body field %q", op.terms.KeyField)
+	}
+	return fmt.Sprintf(" in the header %s or in contract.WithKey", op.terms.KeyHeader)
+}
+
+// carriedKey returns the key that the request itself carries, "" if none.
+func (op *operation) carriedKey() (string, error) {
+	if op.terms.KeyField != "" {
+		return bodyKey(op.call.Body, op.terms.KeyField)
+	}
+	var key string
+	for _, v := range contract.HeaderValues(op.call.Request.Header, op.terms.KeyHeader) {
+		if key != "" && v != key {
+			return "", fmt.Errorf("the request carries two different keys in the header %s; give one", op.terms.KeyHeader)
+		}
+		key = v
+	}
+	return key, nil
+}
+
+func bodyKey(body []byte, field string) (string, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "", nil
+	}
+	o, err := contract.DecodeObject(body)
+	if err != nil {
+		return "", fmt.Errorf("the key belongs into the body field %q, but the body is %w", field, err)
+	}
+	switch v := o.At(field).(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	default:
+		return "", fmt.Errorf("the body field %q, which is the key, is not a string", field)
+	}
+}
+
+// setScope names the flight that the operation may share: one key, in one space
+// of keys, of one account.
+func (op *operation) setScope(key string) {
+	if key == "" {
+		return
+	}
+	parts := []string{op.terms.KeyScope, key}
+	for _, name := range op.terms.AccountHeaders {
+		parts = append(parts, strings.Join(contract.HeaderValues(op.call.Request.Header, name), "\x00"))
+	}
+	op.scope = fmt.Sprintf("%q", parts)
+}
+
+// repeatable reports whether the provider's contract lets the request be sent
+// again after it may have arrived.
+func (op *operation) repeatable() bool { return op.call.Key != "" || op.terms.Idempotent }
+
+// carriesKey reports whether a header is one that makes net/http repeat a request
+// by itself.
+//
+// Source: net/http, Request.isReplayable, Go 1.26 (read 2026-11-29).
+func carriesKey(name string) bool {
+	return slices.Contains([]string{"Idempotency-Key", "X-Idempotency-Key"}, http.CanonicalHeaderKey(name))
+}
+
+// guard calls an adapter, whose panic must not cost a verdict.
+func guard[T any](what string, call func() T) (result T, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the adapter panicked in " + what)
+		}
+	}()
+	return call(), nil
+}

@@ -1,0 +1,118 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/idempact/idempact/contract"
+)
+
+// Options are the settings of a Client. A zero field means its default.
+type Options struct {
+	// Transport sends the requests, at most one a call. Default: a pooled
+	// transport of the client's own. A transport that retries by itself defeats
+	// the client.
+	Transport http.RoundTripper
+
+	// Account is the scope of keys where one client serves one account of
+	// several at the provider.
+	Account string
+
+	MaxAttempts int           // sends of one operation in one call; 5
+	MaxElapsed  time.Duration // no attempt starts later than this after the call; 2 min. One that runs may end.
+	MinWait     time.Duration // shortest wait of our own between attempts; 500 ms
+	MaxWait     time.Duration // longest wait between attempts, the provider's included; 30 s
+
+	AttemptTimeout time.Duration // for one request with its whole answer; 80 s
+
+	// KeyMargin is kept between a key's age and the end of the provider's
+	// promise to remember it, at most a quarter of that promise; 1 h.
+	KeyMargin time.Duration
+	// UnpublishedRetention is how long a key counts as remembered where the
+	// provider publishes nothing; 1 h.
+	UnpublishedRetention time.Duration
+
+	MaxRequestBytes int64 // longest request body; 8 MiB
+	MaxBodyBytes    int64 // longest body of a success or of a read; 8 MiB. A longer one counts as cut.
+	MaxErrorBytes   int64 // longest body of any other answer; 1 MiB
+
+	// Authorize adds credentials to a request before every send: first sends,
+	// resends, look-ups and reads. It may be called by several goroutines, and
+	// changes headers only; what identifies the operation is put back after it.
+	// An error means that nothing was sent. Default: the credentials that the
+	// caller's request carries.
+	Authorize func(*http.Request) error
+
+	// Logger gets one line for each request. Keys appear as short hashes; bodies,
+	// credentials and texts of the provider never. Default: silent.
+	Logger *slog.Logger
+
+	// OnAttempt is told of every request of an operation after it was decided
+	// what comes next. It is called in the goroutine that runs the operation.
+	OnAttempt func(context.Context, AttemptEvent)
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.MaxAttempts < 0 || d.MaxRequestBytes < 0 || d.MaxBodyBytes < 0 || d.MaxErrorBytes < 0 {
+		return d, errors.New("retry: an option is negative")
+	}
+	for _, f := range []struct {
+		field    *time.Duration
+		standard time.Duration
+	}{
+		{&d.MaxElapsed, 2 * time.Minute},
+		{&d.MinWait, 500 * time.Millisecond},
+		{&d.MaxWait, 30 * time.Second},
+		{&d.AttemptTimeout, 80 * time.Second},
+		{&d.KeyMargin, time.Hour},
+		{&d.UnpublishedRetention, time.Hour},
+	} {
+		if *f.field < 0 {
+			return d, errors.New("retry: an option is negative")
+		}
+		if *f.field == 0 {
+			*f.field = f.standard
+		}
+	}
+	if d.MinWait > d.MaxWait {
+		return d, errors.New("retry: MinWait is longer than MaxWait")
+	}
+	d.MaxAttempts = orDefault(d.MaxAttempts, 5)
+	d.MaxRequestBytes = orDefault(d.MaxRequestBytes, 8<<20)
+	d.MaxBodyBytes = orDefault(d.MaxBodyBytes, 8<<20)
+	d.MaxErrorBytes = orDefault(d.MaxErrorBytes, 1<<20)
+	if d.Transport == nil {
+		d.Transport = newTransport()
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	return d, nil
+}
+
+func orDefault[T int | int64](v, standard T) T {
+	if v == 0 {
+		return standard
+	}
+	return v
+}
+
+// keyLife returns for how long after its first send a key of the given terms may
+// be sent; it is the retention less the margin.
+func (o *Options) keyLife(t contract.Terms) time.Duration {
+	retention := t.Retention
+	if retention == contract.RetentionForever {
+		return contract.RetentionForever
+	}
+	if retention <= 0 {
+		retention = o.UnpublishedRetention
+	}
+	return retention - min(o.KeyMargin, retention/4)
+}

@@ -1,0 +1,123 @@
+package retry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/idempact/idempact/contract"
+)
+
+// Result is what an operation came to.
+type Result struct {
+	contract.Verdict
+
+	// Response is the answer that the verdict rests on, its body whole and ready
+	// to read: the provider's own, or the fetched resource where a duplicate was
+	// resolved. It is nil where no answer came.
+	Response *http.Response
+}
+
+// Error says that an operation did not end in proven success. Its verdict says
+// what that means for the money: only a verdict whose AllowsNewKey is true lets
+// the action be tried again under a new key.
+//
+// errors.Is(err, contract.Unknown), and so on for each status, asks for the
+// verdict; Unwrap leads to the cause (a context's error, a transport's error, a
+// *contract.DuplicateEffectError), if there is one. The text of an Error shows
+// no body, no key and no message of the provider.
+type Error struct {
+	Verdict contract.Verdict
+	Cause   error `json:"-"`
+
+	// Response is the last answer, nil if none came; its body is Body, which may
+	// be cut. Both may hold personal data and belong in no log.
+	Response  *http.Response `json:"-"`
+	Body      []byte         `json:"-"`
+	RequestID string         // the provider's id of that answer, for support
+}
+
+// Error says what is known of the money, and why.
+func (e *Error) Error() string {
+	s := "payment " + e.Verdict.Status.String()
+	if e.Verdict.Attempts > 0 {
+		s += fmt.Sprintf(" after %d attempt(s)", e.Verdict.Attempts)
+	}
+	if e.Verdict.Code != "" {
+		s += " (" + e.Verdict.Code + ")"
+	}
+	if e.Verdict.Reason != "" {
+		s += ": " + e.Verdict.Reason
+	}
+	if e.Verdict.RetryAfter > 0 {
+		s += fmt.Sprintf("; come again in %v", e.Verdict.RetryAfter)
+	}
+	if e.RequestID != "" {
+		s += "; request " + e.RequestID
+	}
+	return s
+}
+
+// GoString returns the text of Error: %#v must not show a body either.
+func (e *Error) GoString() string { return "&retry.Error{" + e.Error() + "}" }
+
+// Is reports whether target is the status of the verdict.
+func (e *Error) Is(target error) bool { return target == error(e.Verdict.Status) }
+
+// Unwrap returns the cause, nil if there is none.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// OutcomeOf returns the verdict that an error carries, also through the errors
+// that an SDK wraps around it. For nil, and for an error that says nothing of the
+// money, it is the zero Verdict: Unknown.
+func OutcomeOf(err error) contract.Verdict {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Verdict
+	}
+	var s contract.Status
+	if errors.As(err, &s) {
+		return contract.Verdict{Outcome: contract.Outcome{Status: s}}
+	}
+	return contract.Verdict{}
+}
+
+// transportError hides the text of a transport's error, which may quote what was
+// sent or received, and still unwraps to it.
+type transportError struct{ err error }
+
+func (e *transportError) Error() string { return contract.DescribeError(e.err) }
+func (e *transportError) Unwrap() error { return e.err }
+
+// refusal returns the error for a request that is not sent at all.
+func refusal(s contract.Status, cause error, format string, args ...any) *Error {
+	return &Error{
+		Verdict: contract.Verdict{Outcome: contract.Outcome{
+			Status: s, Reason: "nothing was sent: " + fmt.Sprintf(format, args...),
+		}},
+		Cause: cause,
+	}
+}
+
+// answer is a response with its body in memory, of which every caller gets a copy.
+type answer struct {
+	head http.Response // Body and Request are not used
+	body []byte
+}
+
+// response returns a copy of the answer that one caller may read and change.
+func (a *answer) response(req *http.Request) *http.Response {
+	if a == nil {
+		return nil
+	}
+	r := a.head
+	r.Header = a.head.Header.Clone()
+	r.Trailer = nil
+	r.Body = io.NopCloser(bytes.NewReader(a.body))
+	r.ContentLength = int64(len(a.body))
+	r.TransferEncoding = nil
+	r.Request = req
+	return &r
+}

@@ -1,0 +1,175 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/idempact/idempact/contract"
+)
+
+const (
+	maxReads    = 100 // requests of all look-ups of one operation
+	triesOfRead = 3   // of one of them, while its answer is a passing fault
+)
+
+// settle reads what sending could not show: a doubt is looked up, and what a
+// duplicate refers to is fetched and compared.
+func (f *flight) settle(ctx context.Context) {
+	if f.later || ctx.Err() != nil || f.verdict.DuplicateEffect() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.client.options.MaxElapsed)
+	defer cancel()
+	r := &reader{flight: f, left: maxReads}
+	if f.verdict.Effect() == contract.EffectMaybe || f.verdict.Status == contract.Duplicate && f.verdict.Resource == "" {
+		r.lookUp(ctx)
+	}
+	if f.verdict.Status == contract.Duplicate && f.verdict.Resource != "" && f.verdict.DuplicateEffect() == nil {
+		r.resolve(ctx)
+	}
+}
+
+// reader makes the reads of one operation.
+type reader struct {
+	*flight
+	left int // how many it may still make
+}
+
+// lookUp asks the adapter's Finder, step by step, and folds what it found.
+func (r *reader) lookUp(ctx context.Context) {
+	finder, ok := r.client.adapter.(contract.Finder)
+	if !ok {
+		return
+	}
+	found, whole := r.find(ctx, finder)
+	for _, ref := range found.Resources {
+		r.fold(contract.Outcome{Status: contract.Duplicate, Resource: ref, Reason: "found by look-up"})
+	}
+	switch {
+	case len(found.Resources) > 0:
+	case found.Applied:
+		r.fold(contract.Outcome{Status: contract.Duplicate, Reason: "found by look-up, without a reference: " + found.Reason})
+	case found.Absent && whole:
+		r.fold(contract.Outcome{Status: contract.NotExecuted, Reason: "a look-up proved that there is none: " + found.Reason})
+	}
+}
+
+// find runs the Finder to its end and reports whether every read of it brought an
+// answer: only then an absence counts.
+func (r *reader) find(ctx context.Context, finder contract.Finder) (found contract.Finding, whole bool) {
+	type step struct {
+		req   *http.Request
+		found contract.Finding
+		err   error
+	}
+	whole = true
+	var last *contract.Reply
+	for {
+		s, err := guard("Find", func() (s step) {
+			s.req, s.found, s.err = finder.Find(ctx, r.call(), found, last)
+			return s
+		})
+		if err != nil {
+			return found, false
+		}
+		found = s.found
+		if s.err != nil || s.req == nil {
+			return found, whole && s.err == nil
+		}
+		reply, _, err := r.read(ctx, contract.LookUp, s.req)
+		if err != nil {
+			return found, false
+		}
+		whole = whole && !passing(reply)
+		last = &reply
+	}
+}
+
+// resolve fetches what a duplicate refers to and folds the comparison. Where that
+// is not possible the verdict stays Duplicate.
+func (r *reader) resolve(ctx context.Context) {
+	resolver, ok := r.client.adapter.(contract.Resolver)
+	if !ok {
+		return
+	}
+	known := r.verdict.Outcome
+	req, err := resolver.ResolveRequest(ctx, r.call(), known)
+	if err != nil || req == nil {
+		return
+	}
+	reply, got, err := r.read(ctx, contract.Resolve, req)
+	if err != nil || got == nil {
+		return
+	}
+	o, err := guard("ClassifyResolve", func() contract.Outcome {
+		return resolver.ClassifyResolve(r.call(), known, reply)
+	})
+	if err != nil || reply.Err != nil || o.Status != contract.Succeeded && o.Status != contract.KeyReused {
+		return
+	}
+	r.fold(o)
+	if r.verdict.Status == contract.Succeeded {
+		r.last = got
+	}
+}
+
+// fold adds what was read to the verdict.
+func (r *reader) fold(o contract.Outcome) {
+	o.Source = contract.FromLookUp
+	r.verdict = contract.Fold(r.verdict, o)
+}
+
+var (
+	errReads   = errors.New("the look-up takes more requests than an operation may")
+	errForeign = errors.New("the adapter's read is not a GET on the operation's own host")
+)
+
+// read makes one read of an adapter's, again after a passing fault.
+func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request) (contract.Reply, *answer, error) {
+	head, err := r.readHead(req)
+	if err != nil {
+		return contract.Reply{}, nil, err
+	}
+	for try := 1; ; try++ {
+		if r.left == 0 {
+			return contract.Reply{}, nil, errReads
+		}
+		r.left--
+		started := time.Now()
+		reply, got := r.client.exchange(ctx, head, nil, r.op.terms)
+		r.tell(ctx, step, started, reply)
+		wait := max(reply.Wait(), r.backoff())
+		if !passing(reply) || try == triesOfRead || wait > r.client.options.MaxWait || !sleep(ctx, wait) {
+			return reply, got, nil
+		}
+	}
+}
+
+// readHead gives a read what the operation's own request carries: the account,
+// the version and the credentials. It goes nowhere but to the operation's host.
+func (r *reader) readHead(req *http.Request) (*http.Request, error) {
+	own := r.op.call.Request
+	if req.Method != http.MethodGet || req.URL.Scheme != own.URL.Scheme || req.URL.Host != own.URL.Host {
+		return nil, errForeign
+	}
+	head := freezeHead(req)
+	head.Host = own.Host
+	names := append(r.op.terms.ContractHeaders(), "User-Agent")
+	if r.client.options.Authorize == nil {
+		names = append(append(names, "Authorization"), r.op.terms.CredentialHeaders...)
+	}
+	for _, name := range names {
+		if values := contract.HeaderValues(own.Header, name); len(values) > 0 {
+			setHeader(head.Header, name, "")
+			head.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return head, nil
+}
+
+// passing reports whether a read may bring another answer soon.
+func passing(r contract.Reply) bool {
+	return r.StatusCode == 0 || r.Err != nil || r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500
+}

@@ -1,0 +1,3 @@
+package fakes
+
+func NewZepto(o *Options) *Server { return newServer(o) }

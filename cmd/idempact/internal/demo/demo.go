@@ -1,0 +1,156 @@
+// Package demo makes the same payments through three clients while the same
+// answers get lost, and compares what each client reported with the providers'
+// ledgers.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/idempact/idempact/fakes"
+)
+
+// Config says what to run.
+type Config struct {
+	Seed     uint64
+	Payments int // at each provider, through each client
+
+	// Progress is told of finished payments; nil is fine. It is called by one
+	// goroutine at a time.
+	Progress func(done, total int)
+
+	// Memory reaches the fakes in memory and not over loopback TCP, which lets a
+	// test run in virtual time.
+	Memory bool
+	// Only names the one client to run, "" for all.
+	Only string
+}
+
+// told is what a client reported of a payment.
+type told uint8
+
+const (
+	toldUnknown told = iota // also: it happened, but not proven to be this one
+	toldSucceeded
+	toldFailed
+)
+
+// payment is one business action.
+type payment struct {
+	order  string
+	amount int64
+	faults []fakes.Fault // what will go wrong with its requests, in order
+}
+
+// workers is how many payments are under way at a time at each provider and
+// client.
+const workers = 32
+
+// Run makes all payments and returns the report.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	type job struct {
+		shop   shop
+		client contender
+	}
+	var jobs []job
+	for _, s := range shops() {
+		for _, k := range contenders() {
+			if c.Only == "" || c.Only == k.name {
+				jobs = append(jobs, job{s, k})
+			}
+		}
+	}
+	report := &Report{Seed: c.Seed, Payments: c.Payments, Rows: make([]Row, len(jobs))}
+	total := len(jobs) * c.Payments
+	counter := &counter{total: total, progress: c.Progress}
+	runs := make([]run, len(jobs))
+	errs := make([]error, len(jobs))
+	var wg sync.WaitGroup
+	for i, j := range jobs {
+		wg.Go(func() { runs[i], errs[i] = pay(ctx, c, j.shop, j.client, counter) })
+	}
+	wg.Wait()
+	for i := range jobs {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		report.Rows[i] = runs[i].row()
+	}
+	report.Timeline = timelineOf(runs)
+	return report, ctx.Err()
+}
+
+// run is what came of one provider's payments through one client.
+type run struct {
+	shop     string
+	client   string
+	payments []payment
+	told     []told
+	stories  []story // of clients that tell them
+	effects  []int   // of each payment, in the provider's ledger
+	requests int
+}
+
+// pay makes every payment of one run.
+func pay(ctx context.Context, c Config, s shop, k contender, done *counter) (run, error) {
+	server := s.fake(&fakes.Options{Seed: c.Seed})
+	defer server.Close()
+	base, transport := "http://provider.example", server.Transport()
+	if !c.Memory {
+		base, transport = server.URL(), server.TCPTransport()
+	}
+	defer closeIdle(transport)
+	r := run{shop: s.name, client: k.name, payments: schedule(c.Seed, s.name, c.Payments)}
+	r.told, r.stories = make([]told, c.Payments), make([]story, c.Payments)
+	for _, p := range r.payments {
+		server.ScriptWhen(func(q *http.Request) bool {
+			return q.Method == http.MethodPost && q.Header.Get(orderHeader) == p.order
+		}, p.faults...)
+	}
+	client, err := k.open(s, transport)
+	if err != nil {
+		return r, fmt.Errorf("%s at %s: %w", k.name, s.name, err)
+	}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				r.told[i], r.stories[i] = client(ctx, base, r.payments[i])
+				done.add()
+			}
+		})
+	}
+	for i := range r.payments {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	r.effects = s.count(server.Effects(), r.payments)
+	r.requests = len(server.Requests()) + server.Refused()
+	return r, nil
+}
+
+func closeIdle(t http.RoundTripper) {
+	if c, ok := t.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// counter counts finished payments for the progress line.
+type counter struct {
+	mu          sync.Mutex
+	done, total int
+	progress    func(done, total int)
+}
+
+func (c *counter) add() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done++
+	if c.progress != nil {
+		c.progress(c.done, c.total)
+	}
+}

@@ -1,0 +1,82 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Report is what the demo found.
+type Report struct {
+	Seed     uint64    `json:"seed"`
+	Payments int       `json:"payments"`
+	Rows     []Row     `json:"rows"`
+	Timeline *Timeline `json:"timeline,omitempty"`
+}
+
+// Row is what came of the payments at one provider through one client.
+type Row struct {
+	Provider           string  `json:"provider"`
+	Client             string  `json:"client"`
+	Payments           int     `json:"payments"`
+	Effects            int     `json:"effects"`              // in the provider's ledger
+	Duplicates         int     `json:"duplicates"`           // effects beyond the first of each payment
+	FailedThoughMoved  int     `json:"failed_though_moved"`  // reported failed, and the money moved
+	SucceededThoughNot int     `json:"succeeded_though_not"` // reported succeeded, and it did not
+	Unknown            int     `json:"unknown"`              // reported as not known
+	RequestsPerPayment float64 `json:"requests_per_payment"` // sends, dials that were refused, and reads
+}
+
+func (r run) row() Row {
+	row := Row{Provider: r.shop, Client: r.client, Payments: len(r.payments)}
+	for i, n := range r.effects {
+		row.Effects += n
+		row.Duplicates += max(n-1, 0)
+		switch {
+		case r.told[i] == toldUnknown:
+			row.Unknown++
+		case r.told[i] == toldFailed && n > 0:
+			row.FailedThoughMoved++
+		case r.told[i] == toldSucceeded && n == 0:
+			row.SucceededThoughNot++
+		}
+	}
+	row.RequestsPerPayment = float64(r.requests) / float64(len(r.payments))
+	return row
+}
+
+// Truthful reports whether the rows of idempact have neither a duplicate nor a
+// false report.
+func (r *Report) Truthful() bool {
+	for _, row := range r.Rows {
+		if row.Client == idempactName && row.Duplicates+row.FailedThoughMoved+row.SucceededThoughNot > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "%d payments at each provider through each client, with the same faults (seed %d):\n", r.Payments, r.Seed)
+	fmt.Fprintf(w, "lost and cut answers, saved 500s, requests still in flight, throttles, refused connections.\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tpayments\teffects\tduplicates\tfailed, but\tsucceeded, but\tunknown\trequests\t")
+	fmt.Fprintln(t, "\t\t\t\tmoney moved\tit did not\t\ta payment\t")
+	provider := ""
+	for _, row := range r.Rows {
+		if row.Provider != provider {
+			provider = row.Provider
+			fmt.Fprintf(t, "%s:\t\t\t\t\t\t\t\t\n", provider)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", row.Client, row.Payments, row.Effects, row.Duplicates,
+			row.FailedThoughMoved, row.SucceededThoughNot, row.Unknown, row.RequestsPerPayment)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if r.Timeline == nil {
+		return nil
+	}
+	return r.Timeline.writeText(w)
+}

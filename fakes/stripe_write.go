@@ -186,6 +186,9 @@ func fields(in params) map[string]any {
 	return out
 }
 
+// field turns one parameter into a field. The rows of a subscription and of a
+// checkout come back as a list object. D docs.stripe.com/api/subscriptions/object,
+// 2026-11-29.
 func field(name string, v any) any {
 	switch v := v.(type) {
 	case params:
@@ -193,6 +196,9 @@ func field(name string, v any) any {
 			return clone(v)
 		}
 		if list, ok := asList(name, v); ok {
+			if name == "items" || name == "line_items" {
+				return map[string]any{"object": "list", "data": list, "has_more": false}
+			}
 			return list
 		}
 		out := map[string]any{}

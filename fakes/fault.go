@@ -94,7 +94,8 @@ func InFlight(d time.Duration) Fault { return inFlight(d) }
 
 // SaveError executes the request, effect included, and answers with this error
 // status. Stripe v1 saves that answer under the key; Stripe v2 does not, and a
-// repeat shows the resource; at Zepto a repeat finds the resource in the way.
+// repeat shows the resource; at Zepto a repeat finds the resource in the way. A
+// repeat for which this is scripted gets what the provider remembers instead.
 func SaveError(status int) Fault { return saveError(status) }
 
 // SaveErrorNoEffect is SaveError for an endpoint that failed before its effect.

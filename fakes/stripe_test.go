@@ -374,3 +374,23 @@ func TestStripeV2(t *testing.T) {
 	assert.Equal(t, 400, send(t, c, "POST", outbound, "k4", `{"amount":`).status)
 	assert.Equal(t, http.StatusNotFound, send(t, c, "GET", outbound+"/obp_none", "", "").status)
 }
+
+func TestStripeV2InFlightAndDelete(t *testing.T) {
+	s := fakes.NewStripe(nil)
+	c := s.Client()
+	s.Script(fakes.InFlight(time.Minute))
+	assert.Equal(t, "idempotency_key_in_use", send(t, c, "POST", outbound, "k1", payout).at("error.code"))
+	s.Advance(time.Minute)
+	id := send(t, c, "POST", outbound, "k1", payout).at("id").(string)
+	for range 2 {
+		assert.Equal(t, true, send(t, c, "DELETE", outbound+"/"+id, "k2", "").at("deleted"), "in v2 a DELETE has a key")
+	}
+	assert.Len(t, s.Effects(), 2)
+}
+
+func TestStripeShouldRetryWhereAsked(t *testing.T) {
+	s := fakes.NewStripe(&fakes.Options{ShouldRetry: "false"})
+	s.Script(fakes.SaveError(500))
+	assert.Equal(t, "false", send(t, s.Client(), "POST", intents, "k1", paid).header.Get("Stripe-Should-Retry"))
+	assert.NotContains(t, send(t, s.Client(), "POST", intents, "k2", paid).header, "Stripe-Should-Retry")
+}

@@ -87,13 +87,15 @@ func CutBody(n int) Fault { return cutBody(max(n, 0)) }
 
 // InFlight makes an earlier request with this key be still running for d: this
 // request, and each repeat within d, gets the provider's in-flight answer. After d
-// the operation has taken effect, once, and a repeat sees its result. It means
-// nothing without an idempotency key: such a request passes untouched.
+// the operation has taken effect, once, and a repeat sees its result. Where the provider
+// documents no in-flight answer (no idempotency key, Zepto's PayTo) it means nothing,
+// and the request passes untouched.
 func InFlight(d time.Duration) Fault { return inFlight(d) }
 
 // SaveError executes the request, effect included, and answers with this error
 // status. Stripe v1 saves that answer under the key; Stripe v2 does not, and a
-// repeat shows the resource; at Zepto a repeat finds the resource in the way.
+// repeat shows the resource; at Zepto a repeat finds the resource in the way. A
+// repeat for which this is scripted gets what the provider remembers instead.
 func SaveError(status int) Fault { return saveError(status) }
 
 // SaveErrorNoEffect is SaveError for an endpoint that failed before its effect.
@@ -109,8 +111,8 @@ func Throttle(wait time.Duration) Fault { return throttle(wait) }
 // Retry-After in whole seconds, rounded up.
 func Unavailable(wait time.Duration) Fault { return unavailable(wait) }
 
-// Status answers with this status and body in place of the provider. Nothing
-// executes, and nothing is saved.
+// Status answers with this status and body in place of the provider, whose usual
+// headers it carries. Nothing executes, and nothing is saved.
 func Status(code int, body string) Fault { return status{code, body} }
 
 // Slow executes the request at once and answers after d of real or virtual time,

@@ -262,17 +262,34 @@ func TestURLAndClose(t *testing.T) {
 }
 
 func TestHalfARequestExecutesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fakes.NewStripe(nil)
+		defer s.Client().CloseIdleConnections()
+		// More than net/http buffers, so that the start of it is sent.
+		r := newRequest(t, "POST", intents, "k1", paid+"&description="+strings.Repeat("x", 1<<16))
+		r.ContentLength += 5
+		_, err := try(t, s.Client(), r)
+		assert.Error(t, err)
+		synctest.Wait()
+		assert.Empty(t, s.Requests())
+		big := newRequest(t, "POST", intents, "k1", "a="+strings.Repeat("x", 2<<20))
+		got, err := try(t, s.Client(), big)
+		require.NoError(t, err)
+		assert.Equal(t, 413, got.status)
+		assert.Empty(t, s.Effects())
+	})
+}
+
+// Two requests may both have asked before either arrived: one that has connected
+// is not refused any more, the next dial is.
+func TestARefusalIsForTheDial(t *testing.T) {
 	s := fakes.NewStripe(nil)
-	r := newRequest(t, "POST", intents, "k1", paid)
-	r.ContentLength = int64(len(paid)) + 5
-	_, err := try(t, s.Client(), r)
-	assert.Error(t, err)
-	assert.Empty(t, s.Requests())
-	big := newRequest(t, "POST", intents, "k1", "a="+strings.Repeat("x", 1<<20))
-	got, err := try(t, s.Client(), big)
-	require.NoError(t, err)
-	assert.Equal(t, 413, got.status)
-	assert.Empty(t, s.Effects())
+	asked := 0
+	s.ScriptWhen(func(*http.Request) bool { asked++; return asked > 1 }, fakes.RefuseConnection, fakes.Status(501, ""))
+	assert.Equal(t, 501, send(t, s.Client(), "POST", intents, "", paid).status)
+	_, err := try(t, s.Client(), newRequest(t, "POST", intents, "", paid))
+	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.Equal(t, 1, s.Refused())
 }
 
 func TestRequestsAreKeptWhole(t *testing.T) {
@@ -308,4 +325,22 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 	assert.Len(t, s.Effects(), 10)
 	s.Client().CloseIdleConnections()
+}
+
+func TestARefusalMayDependOnTheBody(t *testing.T) {
+	for way, client := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := fakes.NewStripe(nil)
+			c := client(t, s)
+			s.ScriptWhen(func(r *http.Request) bool {
+				b, _ := io.ReadAll(r.Body)
+				return strings.Contains(string(b), "amount=2&")
+			}, fakes.RefuseConnection)
+			assert.Equal(t, 200, send(t, c, "POST", intents, "", "amount=1&currency=usd").status)
+			_, err := try(t, c, newRequest(t, "POST", intents, "", "amount=2&currency=usd"))
+			assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+			r := send(t, c, "POST", intents, "", "amount=2&currency=usd")
+			assert.Contains(t, r.raw, `"amount":2`, "the body has not been used up")
+		})
+	}
 }

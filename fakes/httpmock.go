@@ -29,7 +29,7 @@ func (s *Server) respond(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	seen := r.WithContext(r.Context())
-	seen.Body = io.NopCloser(bytes.NewReader(body))
+	seen.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	if s.refuses(seen) {
 		return nil, refused()
 	}

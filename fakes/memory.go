@@ -68,7 +68,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if pool == nil {
 		return t.pools["http"].RoundTrip(r) // net/http has the right error
 	}
-	if t.server.refuses(peek(r)) {
+	if t.server.refuses(r) {
 		pool = t.refuse
 	}
 	out := r.WithContext(r.Context())

@@ -1,6 +1,9 @@
 package fakes
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // queue holds the faults of one Script or ScriptWhen rule.
 type queue struct {
@@ -51,19 +54,28 @@ func (s *Server) pending(r *http.Request) *queue {
 }
 
 // refuses reports whether the dial for r is to be refused, and uses that fault up.
+// It reads the body of r only where a refusal may be due.
 func (s *Server) refuses(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.pending(r)
-	if q == nil {
+	if !slices.ContainsFunc(append(s.rules, &s.writes), (*queue).refusesNext) {
 		return false
 	}
-	if _, ok := q.faults[0].(refuseConnection); !ok {
+	q := s.pending(peek(r))
+	if q == nil || !q.refusesNext() {
 		return false
 	}
 	q.faults = q.faults[1:]
 	s.refused++
 	return true
+}
+
+func (q *queue) refusesNext() bool {
+	if len(q.faults) == 0 {
+		return false
+	}
+	_, ok := q.faults[0].(refuseConnection)
+	return ok
 }
 
 // take returns the fault for a request that has arrived. With dialled, a refusal

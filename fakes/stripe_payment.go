@@ -18,12 +18,12 @@ func (p *stripe) createIntent(in params) endpoint {
 			"amount_capturable": int64(0), "amount_received": int64(0), "canceled_at": nil,
 			"capture_method": "automatic", "confirmation_method": "automatic", "customer": nil,
 			"description": nil, "last_payment_error": nil, "latest_charge": nil, "next_action": nil,
-			"payment_method": nil, "payment_method_types": []any{"card"}, "status": "requires_payment_method",
+			"payment_method": nil, "payment_method_types": []any{"card"},
 		}
 		for k, v := range fields(in) {
 			data[k] = v
 		}
-		data["amount"] = amount
+		data["amount"], data["status"] = amount, "requires_payment_method"
 		o := p.add(c, "payment_intents", "pi", "payment_intent", data)
 		data["client_secret"] = o.id + "_secret_" + p.s.newID("x", 16)[2:]
 		p.emit(c, o, "payment_intent.created")

@@ -152,6 +152,8 @@ func compare(a int64, op string, b int64) bool {
 // D docs.stripe.com/search#search-query-language, 2026-11-29.
 var clause = regexp.MustCompile(`^\s*(?:metadata\[["']([^"']+)["']\]|(\w+))\s*:\s*(?:["']([^"']*)["']|(\w+))\s*$`)
 
+var conjunction = regexp.MustCompile(`\s+AND\s+`)
+
 // search shows objects as they were found SearchLag ago: what changed since is not
 // there yet. D docs.stripe.com/search, 2026-11-29: under a minute as a rule, up to
 // an hour in an outage.
@@ -160,7 +162,7 @@ func (p *stripe) search(c *call, r stripeRoute) answer {
 	edge := c.at.Add(-p.s.opts.SearchLag)
 	all = slices.DeleteFunc(all, func(o *stripeObject) bool { return o.changed.After(edge) })
 	query := c.query.Get("query")
-	for _, term := range regexp.MustCompile(`\s+AND\s+`).Split(query, -1) {
+	for _, term := range conjunction.Split(query, -1) {
 		m := clause.FindStringSubmatch(term)
 		if m == nil {
 			return stripeError(http.StatusBadRequest, "invalid_request_error", "", "query", "Invalid query: "+query)

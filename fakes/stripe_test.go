@@ -77,6 +77,7 @@ func TestStripeComparesParameters(t *testing.T) {
 	assert.Equal(t, "idempotency_error", r.at("error.type"))
 	r = send(t, c, "POST", stripeURL+"/v1/charges", "k1", "amount=1&currency=usd&source=tok_visa")
 	assert.Equal(t, "idempotency_error", r.at("error.type"))
+	assert.Contains(t, r.at("error.message"), "same endpoint")
 	// The order of parameters is no difference.
 	r = send(t, c, "POST", intents, "k1", "currency=usd&metadata%5Border%5D=7&confirm=true&payment_method=pm_card_visa&amount=1000")
 	assert.Equal(t, "true", r.header.Get("Idempotent-Replayed"))
@@ -199,6 +200,7 @@ func TestStripeGenericCollections(t *testing.T) {
 	assert.Equal(t, 400, send(t, c, "POST", stripeURL+"/v1/invoices/"+inv+"/pay", "k4", "").status)
 	session := send(t, c, "POST", stripeURL+"/v1/checkout/sessions", "k5", "mode=payment&line_items[0][amount]=x")
 	assert.Equal(t, "checkout.session", session.at("object"))
+	assert.Len(t, session.at("line_items.data"), 1)
 	del := send(t, c, "DELETE", stripeURL+"/v1/customers/"+id, "", "")
 	assert.Equal(t, true, del.at("deleted"))
 	assert.Equal(t, 404, send(t, c, "DELETE", stripeURL+"/v1/customers/"+id, "", "").status)
@@ -371,4 +373,24 @@ func TestStripeV2(t *testing.T) {
 	assert.Nil(t, page.at("next_page_url"))
 	assert.Equal(t, 400, send(t, c, "POST", outbound, "k4", `{"amount":`).status)
 	assert.Equal(t, http.StatusNotFound, send(t, c, "GET", outbound+"/obp_none", "", "").status)
+}
+
+func TestStripeV2InFlightAndDelete(t *testing.T) {
+	s := fakes.NewStripe(nil)
+	c := s.Client()
+	s.Script(fakes.InFlight(time.Minute))
+	assert.Equal(t, "idempotency_key_in_use", send(t, c, "POST", outbound, "k1", payout).at("error.code"))
+	s.Advance(time.Minute)
+	id := send(t, c, "POST", outbound, "k1", payout).at("id").(string)
+	for range 2 {
+		assert.Equal(t, true, send(t, c, "DELETE", outbound+"/"+id, "k2", "").at("deleted"), "in v2 a DELETE has a key")
+	}
+	assert.Len(t, s.Effects(), 2)
+}
+
+func TestStripeShouldRetryWhereAsked(t *testing.T) {
+	s := fakes.NewStripe(&fakes.Options{ShouldRetry: "false"})
+	s.Script(fakes.SaveError(500))
+	assert.Equal(t, "false", send(t, s.Client(), "POST", intents, "k1", paid).header.Get("Stripe-Should-Retry"))
+	assert.NotContains(t, send(t, s.Client(), "POST", intents, "k2", paid).header, "Stripe-Should-Retry")
 }

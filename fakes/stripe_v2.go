@@ -56,7 +56,9 @@ func (p *stripe) updateV2(c *call, r stripeRoute, o *stripeObject, in params) an
 		o.data["status"], o.data["cancelable"] = "canceled", false
 	}
 	for k, v := range in {
-		o.data[k] = clone(v)
+		if !control[k] {
+			o.data[k] = clone(v)
+		}
 	}
 	o.changed = c.at
 	p.effect(c, o, action, 0, in)

@@ -1,7 +1,6 @@
 package fakes
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -167,11 +166,13 @@ func (p *stripe) remove(c *call, o *stripeObject) answer {
 	return jsonAnswer(http.StatusOK, map[string]any{"id": o.id, "object": o.data["object"], "deleted": true})
 }
 
-// control parameters steer a request and are no field of the object.
+// control parameters steer a request, or are the provider's to set: no field of the
+// object comes from them.
 var control = map[string]bool{
 	"confirm": true, "expand": true, "off_session": true, "payment_method_data": true,
 	"return_url": true, "error_on_requires_action": true, "use_stripe_sdk": true,
 	"confirmation_token": true, "mandate_data": true, "amount_to_capture": true,
+	"id": true, "object": true, "created": true, "livemode": true,
 }
 
 // fields turns parameters into an object's fields: amounts to numbers, booleans to
@@ -186,6 +187,9 @@ func fields(in params) map[string]any {
 	return out
 }
 
+// field turns one parameter into a field. The rows of a subscription and of a
+// checkout come back as a list object. D docs.stripe.com/api/subscriptions/object,
+// 2026-11-29.
 func field(name string, v any) any {
 	switch v := v.(type) {
 	case params:
@@ -193,6 +197,9 @@ func field(name string, v any) any {
 			return clone(v)
 		}
 		if list, ok := asList(name, v); ok {
+			if name == "items" || name == "line_items" {
+				return map[string]any{"object": "list", "data": list, "has_more": false}
+			}
 			return list
 		}
 		out := map[string]any{}
@@ -205,8 +212,8 @@ func field(name string, v any) any {
 		case v == "true" || v == "false":
 			return v == "true"
 		case isAmount(name) || name == "quantity":
-			if _, err := strconv.ParseInt(v, 10, 64); err == nil {
-				return json.Number(v)
+			if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+				return n
 			}
 		case name == "currency":
 			return strings.ToLower(v)
@@ -217,13 +224,14 @@ func field(name string, v any) any {
 
 // asList turns a map with the keys 0, 1, … into a list.
 func asList(name string, m params) ([]any, bool) {
-	out := make([]any, 0, len(m))
-	for i := range len(m) {
-		v, ok := m[strconv.Itoa(i)]
-		if !ok {
+	for i := range len(m) { // all of them first: a nested list is converted once
+		if _, ok := m[strconv.Itoa(i)]; !ok {
 			return nil, false
 		}
-		out = append(out, field(name, v))
+	}
+	out := make([]any, len(m))
+	for i := range out {
+		out[i] = field(name, m[strconv.Itoa(i)])
 	}
 	return out, len(out) > 0
 }

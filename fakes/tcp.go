@@ -19,8 +19,8 @@ type loopback struct {
 func (s *Server) URL() string { return s.loopback().url }
 
 // TCPTransport returns the one transport that brings every request, whatever its
-// host, to the listener of URL. RefuseConnection makes it dial a closed port. It
-// has CloseIdleConnections.
+// host, to the listener of URL, https as plain HTTP. RefuseConnection makes it dial
+// a closed port. It has CloseIdleConnections.
 func (s *Server) TCPTransport() http.RoundTripper { return s.loopback().client }
 
 // Close ends the TCP listener and every open connection, in memory too. The

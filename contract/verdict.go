@@ -42,8 +42,8 @@ type DuplicateEffectError struct {
 
 // Error names every resource.
 func (e *DuplicateEffectError) Error() string {
-	return fmt.Sprintf("duplicate effect: one operation shows %d resources: %s",
-		len(e.Resources), strings.Join(e.Resources, ", "))
+	return oneLine(fmt.Sprintf("duplicate effect: one operation shows %d resources: %s",
+		len(e.Resources), strings.Join(e.Resources, ", ")))
 }
 
 // The ranks order evidence by how much it proves. Folding keeps the higher rank.

@@ -10,7 +10,9 @@ import (
 	"hash"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,8 +23,9 @@ var ErrMultipart = errors.New("a multipart body has no stable fingerprint: send 
 // Fingerprint returns a hash that tells one request from another under the same
 // key: method, host, path, query, body, and the headers that select account and
 // version. The order of JSON members and of differently named form fields does
-// not matter; everything else that is sent does. Headers that may change between
-// attempts (credentials, user agent, tracing) are not part of it.
+// not matter, nor does JSON's white space; everything else of these does, the
+// spelling of a number or an escape too. Headers that may change between attempts
+// (credentials, user agent, tracing) are not part of it.
 //
 // The hash is of what may hold personal data: it is not for logs.
 func Fingerprint(c Call, t Terms) (string, error) {
@@ -30,18 +33,33 @@ func Fingerprint(c Call, t Terms) (string, error) {
 	if kind == "multipart" {
 		return "", ErrMultipart
 	}
-	h := sha256.New()
 	host := c.Request.Host
 	if host == "" {
 		host = c.Request.URL.Host
 	}
-	writeParts(h, "idempact fingerprint v1", c.Request.Method, strings.ToLower(host),
-		c.Request.URL.EscapedPath(), c.Request.URL.RawQuery)
-	for _, name := range t.ContractHeaders() {
-		writeParts(h, http.CanonicalHeaderKey(name), strings.Join(HeaderValues(c.Request.Header, name), "\x00"))
+	h := sha256.New()
+	writeParts(h, "idempact fingerprint v1", c.Request.Method, strings.ToLower(host), c.Request.URL.RequestURI())
+	for _, name := range contractNames(t) {
+		// A header that is not sent leaves no trace, so that a name that the terms
+		// gain later does not refuse what is in flight.
+		if values := HeaderValues(c.Request.Header, name); len(values) > 0 {
+			writeParts(h, name, strconv.Itoa(len(values)))
+			writeParts(h, values...)
+		}
 	}
 	writeParts(h, kind, string(canonicalBody(kind, c.Body)))
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// contractNames returns the names of the contract headers, each once and in one
+// order, however the terms list them.
+func contractNames(t Terms) []string {
+	names := t.ContractHeaders()
+	for i, name := range names {
+		names[i] = http.CanonicalHeaderKey(name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // writeParts writes each part behind its length, so that no two lists of parts
@@ -83,13 +101,27 @@ func canonicalBody(kind string, body []byte) []byte {
 	case "form":
 		pairs := bytes.Split(body, []byte("&"))
 		slices.SortStableFunc(pairs, func(a, b []byte) int {
-			nameA, _, _ := bytes.Cut(a, []byte("="))
-			nameB, _, _ := bytes.Cut(b, []byte("="))
-			return bytes.Compare(nameA, nameB)
+			return strings.Compare(fieldGroup(a), fieldGroup(b))
 		})
 		return bytes.Join(pairs, []byte("&"))
 	}
 	return body
+}
+
+// fieldGroup returns the name of a form field, or that of the list whose objects
+// it belongs to: fields of one group keep their order, since it may mean
+// something. One name may be spelled in several ways, and in items[][name] and
+// items[][price] the order alone says which price is whose.
+func fieldGroup(pair []byte) string {
+	spelled, _, _ := strings.Cut(string(pair), "=")
+	name, err := url.QueryUnescape(spelled)
+	if err != nil {
+		return spelled
+	}
+	if list, _, ok := strings.Cut(name, "[]["); ok {
+		return list + "[]"
+	}
+	return name
 }
 
 func compact(valid []byte) []byte {
@@ -100,7 +132,7 @@ func compact(valid []byte) []byte {
 
 // canonicalJSON writes one compact JSON value with the members of its objects
 // sorted by name, and returns what follows it. Names, strings and numbers stay as
-// they are spelled; members of one name keep their order.
+// they are spelled; members of one name, however spelled, keep their order.
 func canonicalJSON(out *bytes.Buffer, in []byte) (rest []byte) {
 	switch in[0] {
 	case '{':
@@ -124,26 +156,31 @@ func canonicalJSON(out *bytes.Buffer, in []byte) (rest []byte) {
 }
 
 func canonicalObject(out *bytes.Buffer, in []byte) (rest []byte) {
-	type member struct{ name, value []byte }
+	type member struct {
+		name    string
+		spelled []byte
+		value   []byte
+	}
 	var members []member
 	for in[0] != '}' {
 		if in[0] == ',' {
 			in = in[1:]
 		}
 		n := scalarLen(in)
-		m := member{name: in[:n]}
+		m := member{spelled: in[:n]}
+		_ = json.Unmarshal(m.spelled, &m.name) // a valid string has no error
 		var value bytes.Buffer
 		in = canonicalJSON(&value, in[n+1:]) // past the colon
 		m.value = value.Bytes()
 		members = append(members, m)
 	}
-	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	out.WriteByte('{')
 	for i, m := range members {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.Write(m.name)
+		out.Write(m.spelled)
 		out.WriteByte(':')
 		out.Write(m.value)
 	}

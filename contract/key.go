@@ -29,8 +29,8 @@ func NewKey() string {
 
 // KeyFor returns the key of a business action: the same action and ids always
 // give the same key, in every process. It has 36 characters (a version 8 UUID
-// made of a SHA-256), never contains its inputs, and tells ("a", "bc") from
-// ("ab", "c").
+// made of a SHA-256), never contains its inputs (of which a hexadecimal digit or
+// two may stand in any key by chance), and tells ("a", "bc") from ("ab", "c").
 //
 // Name the business action and not the payload: "pay invoice", invoice number.
 // A second, wanted payment of the same invoice is another action and needs
@@ -118,6 +118,9 @@ func (t Terms) CheckKey(key string) error {
 }
 
 func (t Terms) allows(r rune) bool {
+	if unicode.IsControl(r) {
+		return false // whatever the alphabet says: it could end the header
+	}
 	if t.KeyAlphabet != "" {
 		return strings.ContainsRune(t.KeyAlphabet, r)
 	}

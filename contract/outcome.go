@@ -2,7 +2,9 @@ package contract
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Evidence says where an Outcome comes from.
@@ -62,7 +64,8 @@ func (o Outcome) Next() Step {
 // Effect returns what the outcome means for the money.
 func (o Outcome) Effect() Effect { return o.Status.Effect() }
 
-// String returns the outcome in one line, for people.
+// String returns the outcome in one line, for people. What does not print, in the
+// provider's words too, shows as U+FFFD.
 func (o Outcome) String() string {
 	s := o.Status.String()
 	if o.Replayed {
@@ -83,7 +86,18 @@ func (o Outcome) String() string {
 	if o.Reason != "" {
 		s += ": " + o.Reason
 	}
-	return s
+	return oneLine(s)
+}
+
+// oneLine keeps words that are not ours from forging a line of a log, or what a
+// terminal shows.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 // sane returns o with what no adapter may say replaced by the safe value.

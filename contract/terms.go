@@ -50,7 +50,7 @@ type Terms struct {
 	KeyScope  string // names the space in which keys are unique, where the provider has several ("" is the account's one)
 
 	KeyMinLen, KeyMaxLen int    // in characters; 0 is no limit, except that an empty key is no key
-	KeyAlphabet          string // every character that a key may have; "" is printable ASCII without leading or trailing space
+	KeyAlphabet          string // every character that a key may have; "" is printable ASCII. Space at an end and control characters never pass
 	KeyRequired          bool   // the provider refuses a request without a key
 
 	// Retention is the shortest time that the provider promises to remember the

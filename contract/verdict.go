@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Verdict is what all evidence about one operation together proves. The zero
@@ -13,6 +14,10 @@ type Verdict struct {
 	Last      Outcome  // the latest evidence, which may be weaker
 	Attempts  int      // how many replies (or silences) were folded in
 	Resources []string // every different reference seen to hold an effect of this operation
+
+	// Confirmed says that the provider showed the effect (Succeeded), so that no
+	// later evidence takes it away, also where an alarm made the Status a Duplicate.
+	Confirmed bool
 }
 
 // AllowsNewKey reports whether the same business action may be tried again
@@ -42,8 +47,8 @@ type DuplicateEffectError struct {
 
 // Error names every resource.
 func (e *DuplicateEffectError) Error() string {
-	return fmt.Sprintf("duplicate effect: one operation shows %d resources: %s",
-		len(e.Resources), strings.Join(e.Resources, ", "))
+	return oneLine(fmt.Sprintf("duplicate effect: one operation shows %d resources: %s",
+		len(e.Resources), strings.Join(e.Resources, ", ")))
 }
 
 // The ranks order evidence by how much it proves. Folding keeps the higher rank.
@@ -86,13 +91,19 @@ func rankOf(o Outcome) int {
 
 // Fold adds one piece of evidence to what is known. Its rules: a doubt is
 // settled only by an effect, a decline, an authoritative look-up, or by
-// comparing what a duplicate refers to; an effect is never overturned; two
+// comparing what a duplicate refers to; a success is never overturned; two
 // different references are an alarm (see DuplicateEffect). An outcome that no
 // adapter may return counts as Unknown.
+//
+// A request that was sent and of which nothing more is known, since the process
+// died, is evidence as well: fold an Unknown before anything else. The zero
+// Verdict is only for an operation of which nothing was sent.
 func Fold(v Verdict, o Outcome) Verdict {
 	o = o.sane()
+	v.Confirmed = v.Confirmed || v.Status == Succeeded
 	next := v
 	next.Last = o
+	next.Confirmed = v.Confirmed || o.Status == Succeeded
 	if o.Source == FromReply {
 		next.Attempts++
 	}
@@ -102,14 +113,15 @@ func Fold(v Verdict, o Outcome) Verdict {
 		next.Outcome = o
 	case notOurs(v, o) && len(next.Resources) > 0:
 		// One of several was somebody else's; what is left stands.
-		next.Resource = next.Resources[0]
-	case supersedes(o, v.Outcome):
+		next.Outcome = Outcome{
+			Status: Duplicate, Resource: next.Resources[0], Source: v.Source,
+			Reason: "what was compared is another request's; this reference is yet to be compared",
+		}
+	case supersedes(o, v):
 		next.Outcome = carry(o, v.Outcome)
 	}
-	if !next.Settled() && !fresh(v) {
-		// What the caller may do next is for the latest answer to say.
-		next.RetryAfter = o.RetryAfter
-		next.NoResend = o.NoResend || v.NoResend && v.Effect() == EffectMaybe
+	if !fresh(v) {
+		next.RetryAfter, next.NoResend = advice(v, next, o)
 	}
 	if len(next.Resources) > 1 {
 		next.Status = Duplicate
@@ -126,27 +138,43 @@ func fresh(v Verdict) bool {
 // notOurs reports whether o is the comparison that showed that what a duplicate
 // refers to is not this operation.
 func notOurs(v Verdict, o Outcome) bool {
-	return v.Status == Duplicate && o.Status == KeyReused && o.Source == FromLookUp
+	return !v.Confirmed && v.Status == Duplicate && o.Status == KeyReused && o.Source == FromLookUp
 }
 
 // supersedes reports whether new evidence replaces what is known.
-func supersedes(o, known Outcome) bool {
-	newRank, oldRank := rankOf(o), rankOf(known)
-	switch oldRank {
-	case rankSucceeded:
-		return newRank == rankSucceeded && known.Resource == "" && o.Resource != ""
-	case rankDuplicate:
-		return newRank > oldRank || o.Status == KeyReused && o.Source == FromLookUp ||
-			newRank == oldRank && known.Resource == "" && o.Resource != ""
-	case rankFinal:
-		if known.Status == Declined {
-			return newRank > oldRank || o.Status == Declined
-		}
+func supersedes(o Outcome, v Verdict) bool {
+	newRank, oldRank := rankOf(o), rankOf(v.Outcome)
+	switch {
+	case v.Confirmed:
+		return newRank == rankSucceeded && v.Resource == "" && o.Resource != ""
+	case oldRank == rankDuplicate:
+		return newRank > oldRank || notOurs(v, o) ||
+			newRank == oldRank && v.Resource == "" && o.Resource != ""
+	case v.Status == Declined:
+		return newRank > oldRank || o.Status == Declined
+	case oldRank == rankFinal && v.Status == NotExecuted && o.Source == FromReply && o.Status != NotExecuted:
+		return true // nothing is in doubt, and a later attempt says what to do
+	case oldRank == rankFinal:
 		// What was read before an attempt cannot speak of that attempt, so a new
 		// doubt opens the operation again.
 		return newRank > rankAttempt
 	default:
 		return newRank >= oldRank
+	}
+}
+
+// advice returns the wait and the ban on resending that hold after o, where next
+// may still lead to a resend: those of the latest reply, and a ban for as long as
+// the doubt that it was given for. Reading says nothing about resending, so it
+// takes neither back.
+func advice(v, next Verdict, o Outcome) (wait time.Duration, noResend bool) {
+	switch {
+	case next.Settled() && next.Status != NotExecuted:
+		return next.RetryAfter, next.NoResend
+	case o.Source != FromReply:
+		return max(o.RetryAfter, v.RetryAfter), o.NoResend || v.NoResend
+	default:
+		return o.RetryAfter, o.NoResend || v.NoResend && v.Effect() == EffectMaybe
 	}
 }
 

@@ -35,8 +35,8 @@ func (r Reply) WaitIn(header string, unit time.Duration) time.Duration {
 // ParseWait parses one value of a wait header: a plain number of units (1, 0.5),
 // one of the three HTTP date forms, measured from the given time, or a list of
 // numbers, of which the longest holds. What it does not understand (a sign, an
-// exponent, a word), and what is past, is 0; what is too large for a
-// time.Duration is the largest one.
+// exponent, a word), and what is past, is 0, which says nothing and not "now";
+// what is too large for a time.Duration is the largest one.
 //
 // Source: RFC 9110, sections 5.6.7 and 10.2.3 (read 2026-11-29). Fractions are
 // not in it; APIs send them.
@@ -63,12 +63,12 @@ func parseNumber(s string, unit time.Duration) time.Duration {
 		if c < '0' || c > '9' {
 			return 0
 		}
-		digit := time.Duration(c-'0') * unit
-		if d > (maxWait-digit)/10 {
+		digit := time.Duration(c - '0')
+		if d > maxWait/10 || digit > 0 && unit > (maxWait-d*10)/digit {
 			d = maxWait // and stays there, while the rest is still checked
 			continue
 		}
-		d = d*10 + digit
+		d = d*10 + digit*unit
 	}
 	place := unit
 	for _, c := range []byte(fraction) {
@@ -76,9 +76,8 @@ func parseNumber(s string, unit time.Duration) time.Duration {
 			return 0
 		}
 		place /= 10
-		if extra := time.Duration(c-'0') * place; d <= maxWait-extra {
-			d += extra
-		}
+		extra := time.Duration(c-'0') * place
+		d += min(extra, maxWait-d)
 	}
 	return d
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 )
 
 // Report is what the demo found.
@@ -60,21 +59,20 @@ func (r *Report) Truthful() bool {
 func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%d payments at each provider through each client, with the same faults (seed %d):\n", r.Payments, r.Seed)
 	fmt.Fprintf(w, "lost and cut answers, saved 500s, requests still in flight, throttles, refused connections.\n\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tpayments\teffects\tduplicates\tfailed, but\tsucceeded, but\tunknown\trequests\t")
-	fmt.Fprintln(t, "\t\t\t\tmoney moved\tit did not\t\ta payment\t")
+	const line = "%-30s %9s %8s %11s %13s %15s %8s %10s\n"
+	fmt.Fprintf(w, line, "", "payments", "effects", "duplicates", "failed, but", "succeeded, but", "unknown", "requests")
+	fmt.Fprintf(w, line, "", "", "", "", "money moved", "it did not", "", "a payment")
 	provider := ""
 	for _, row := range r.Rows {
 		if row.Provider != provider {
 			provider = row.Provider
-			fmt.Fprintf(t, "%s:\t\t\t\t\t\t\t\t\n", provider)
+			fmt.Fprintln(w, provider)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", row.Client, row.Payments, row.Effects, row.Duplicates,
-			row.FailedThoughMoved, row.SucceededThoughNot, row.Unknown, row.RequestsPerPayment)
+		fmt.Fprintf(w, line, "  "+row.Client, fmt.Sprint(row.Payments), fmt.Sprint(row.Effects), fmt.Sprint(row.Duplicates),
+			fmt.Sprint(row.FailedThoughMoved), fmt.Sprint(row.SucceededThoughNot), fmt.Sprint(row.Unknown),
+			fmt.Sprintf("%.2f", row.RequestsPerPayment))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "\nUnknown is no failure: the provider bound the key to an error that does not tell, and no\nlook-up can prove that there is no payment.\n")
 	if r.Timeline == nil {
 		return nil
 	}

@@ -9,8 +9,9 @@ import (
 // stripe is Stripe as its documents describe it. API v1 and API v2 have different
 // contracts, told apart by the path.
 //
-// Sources, all read 2026-11-29; D is the provider's document, S source code of
-// its SDKs, T a test or report in public:
+// Sources, as of 2026-11-29; D is the provider's document, S the source of its SDKs
+// (stripe-go v76.25.0, whose comments quote the API reference, where nothing else is
+// said), T a test or report in public:
 //
 //	D docs.stripe.com/api/idempotent_requests   keys, replay, v2
 //	D docs.stripe.com/error-low-level           what is saved, 24 hours, 30 days
@@ -20,7 +21,6 @@ import (
 //	D docs.stripe.com/api/events                events, 30 days
 //	D docs.stripe.com/search                    search lag
 //	D docs.stripe.com/rate-limits               429
-//	D docs.stripe.com/testing                   payment methods that are declined
 type stripe struct {
 	s       *Server
 	objects []*stripeObject          // in the order of creation
@@ -178,7 +178,7 @@ func (p *stripe) find(c *call, collection, id string) *stripeObject {
 }
 
 // account is the connected account that the call acts for. Keys and objects are
-// of one account. T stripe/stripe-ruby#598; D docs.stripe.com/connect/authentication,
+// of one account. T stripe/stripe-ruby#598; D docs.stripe.com/api/connected-accounts,
 // 2026-11-29.
 func account(c *call) string {
 	if a := c.header.Get("Stripe-Account"); a != "" {

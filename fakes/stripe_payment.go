@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// createIntent is POST /v1/payment_intents.
-// D docs.stripe.com/api/payment_intents/create, 2026-11-29.
+// createIntent is POST /v1/payment_intents. S paymentintent.go, 2026-11-29.
 func (p *stripe) createIntent(in params) endpoint {
 	if a, bad := lacks("payment_intents", in); bad {
 		return invalid(a)
@@ -52,7 +51,8 @@ func method(in params) string {
 }
 
 // confirm is POST /v1/payment_intents/{id}/confirm, or the second half of a create
-// with confirm=true. D docs.stripe.com/api/payment_intents/confirm, 2026-11-29.
+// with confirm=true. S paymentintent.go, 2026-11-29: on failure the status goes back
+// to requires_payment_method.
 func (p *stripe) confirm(c *call, o *stripeObject, in params, action string) answer {
 	if !state(o, "requires_payment_method", "requires_confirmation", "requires_action") {
 		return unexpectedState(o, "confirm")
@@ -93,7 +93,7 @@ func (p *stripe) confirm(c *call, o *stripeObject, in params, action string) ans
 }
 
 // decline reports whether a test payment method is refused, and with which code.
-// D docs.stripe.com/testing#declined-payments, 2026-11-29.
+// The names are those of docs.stripe.com/testing, a page that was not read again.
 func decline(pm string) (code string, declined bool) {
 	_, reason, found := strings.Cut(strings.ToLower(pm), "chargedeclined")
 	switch {
@@ -194,7 +194,7 @@ func (p *stripe) cancel(c *call, o *stripeObject, in params) answer {
 	return jsonAnswer(http.StatusOK, o.data)
 }
 
-// createCharge is POST /v1/charges. D docs.stripe.com/api/charges/create, 2026-11-29.
+// createCharge is POST /v1/charges. S charge.go, 2026-11-29.
 func (p *stripe) createCharge(in params) endpoint {
 	if a, bad := lacks("charges", in); bad {
 		return invalid(a)
@@ -243,7 +243,8 @@ func (p *stripe) failedCharge(c *call, of map[string]any, code string) *stripeOb
 	return ch
 }
 
-// createRefund is POST /v1/refunds. D docs.stripe.com/api/refunds/create, 2026-11-29.
+// createRefund is POST /v1/refunds. S refund.go, 2026-11-29: an error for a charge that
+// has been refunded, and for more money than is left.
 func (p *stripe) createRefund(c *call, in params) endpoint {
 	ch, bad := p.refundable(c, in)
 	if bad != nil {
@@ -290,8 +291,8 @@ func (p *stripe) refund(c *call, ch *stripeObject, in params) answer {
 	if n, ok := in.int64("amount"); ok {
 		amount = n
 	}
-	// D docs.stripe.com/error-codes#charge-already-refunded, 2026-11-29. What a
-	// refund over the rest is called is not documented.
+	// S error.go has the code of the first; what a refund over the rest is called is
+	// not documented.
 	if gone == total {
 		return stripeError(http.StatusBadRequest, "invalid_request_error", "charge_already_refunded", "",
 			"Charge "+ch.id+" has already been refunded.")
@@ -311,7 +312,8 @@ func (p *stripe) refund(c *call, ch *stripeObject, in params) answer {
 	return jsonAnswer(http.StatusOK, o.data)
 }
 
-// payInvoice is POST /v1/invoices/{id}/pay. D docs.stripe.com/api/invoices/pay, 2026-11-29.
+// payInvoice is POST /v1/invoices/{id}/pay. S invoice/client.go, 2026-11-29;
+// the error for one that has been paid has no documented code.
 func (p *stripe) payInvoice(c *call, o *stripeObject, in params) answer {
 	if state(o, "paid", "void") {
 		return stripeError(http.StatusBadRequest, "invalid_request_error", "", "", "Invoice is already paid")

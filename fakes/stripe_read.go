@@ -195,8 +195,7 @@ func (p *stripe) search(c *call, r stripeRoute) answer {
 // eventDays is how long events are listed. D docs.stripe.com/api/events, 2026-11-29.
 const eventDays = 30 * 24 * time.Hour
 
-// readEvents is GET /v1/events and /v1/events/{id}. D docs.stripe.com/api/events/list,
-// 2026-11-29: filtered by type (with * as a wildcard), up to 20 types, created.
+// readEvents is GET /v1/events and /v1/events/{id}. S event.go, 2026-11-29: filtered by type (with * as a wildcard), up to 20 types, created.
 func (p *stripe) readEvents(c *call, r stripeRoute) answer {
 	var all []*stripeObject
 	for _, e := range slices.Backward(p.events) {

@@ -195,6 +195,8 @@ func TestStripeGenericCollections(t *testing.T) {
 	send(t, c, "POST", stripeURL+"/v1/customers/"+id, "", "metadata[b]=2&metadata[a]=")
 	got := send(t, c, "GET", stripeURL+"/v1/customers/"+id, "", "")
 	assert.Equal(t, map[string]any{"b": "2"}, got.at("metadata"))
+	send(t, c, "POST", stripeURL+"/v1/customers/"+id, "", "metadata=")
+	assert.Empty(t, send(t, c, "GET", stripeURL+"/v1/customers/"+id, "", "").at("metadata"))
 	inv := send(t, c, "POST", stripeURL+"/v1/invoices", "k2", "customer="+id).at("id").(string)
 	assert.Equal(t, "paid", send(t, c, "POST", stripeURL+"/v1/invoices/"+inv+"/pay", "k3", "").at("status"))
 	assert.Equal(t, 400, send(t, c, "POST", stripeURL+"/v1/invoices/"+inv+"/pay", "k4", "").status)

@@ -10,7 +10,7 @@ import (
 )
 
 // stripeObjectV2 is the object type of a v2 collection: core/accounts, v2.core.account.
-// D docs.stripe.com/api/v2, 2026-11-29.
+// D docs.stripe.com/api/v2/money-management/outbound-payments/object, 2026-11-29.
 func stripeObjectV2(collection string) string { return "v2." + singular(collection) }
 
 // prepareV2 validates a write of API v2: JSON in, JSON out.

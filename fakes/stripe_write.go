@@ -60,7 +60,7 @@ func (p *stripe) prepare(c *call, r stripeRoute) endpoint {
 }
 
 // integers checks the amounts of a v1 request: whole numbers of the smallest unit.
-// D docs.stripe.com/error-codes#parameter-invalid-integer, 2026-11-29.
+// S error.go, 2026-11-29, has the code.
 func (p *stripe) integers(in params) (endpoint, bool) {
 	for name := range in {
 		if !isAmount(name) {
@@ -81,7 +81,7 @@ func isAmount(name string) bool {
 }
 
 // required names the parameters without which a collection creates nothing.
-// D the create page of each at docs.stripe.com/api, 2026-11-29.
+// As stripe-go's parameters suggest; the fake asks for the least that makes sense.
 var required = map[string][]string{
 	"payment_intents": {"amount", "currency"},
 	"charges":         {"amount", "currency"},
@@ -131,6 +131,9 @@ func (p *stripe) update(c *call, r stripeRoute, o *stripeObject, in params) answ
 	}
 	for k, v := range fields(in) {
 		if k == "metadata" {
+			if in["metadata"] == "" {
+				o.data["metadata"] = map[string]any{}
+			}
 			merge(o, in.sub("metadata"))
 			continue
 		}
@@ -142,8 +145,8 @@ func (p *stripe) update(c *call, r stripeRoute, o *stripeObject, in params) answ
 	return jsonAnswer(http.StatusOK, o.data)
 }
 
-// merge adds metadata key by key; an empty value takes a key away.
-// D docs.stripe.com/api/metadata, 2026-11-29.
+// merge adds metadata key by key; an empty value takes a key away, and an empty
+// metadata takes all. S paymentintent.go, 2026-11-29.
 func merge(o *stripeObject, m params) {
 	have, _ := o.data["metadata"].(map[string]any)
 	if have == nil {
@@ -188,8 +191,7 @@ func fields(in params) map[string]any {
 }
 
 // field turns one parameter into a field. The rows of a subscription and of a
-// checkout come back as a list object. D docs.stripe.com/api/subscriptions/object,
-// 2026-11-29.
+// checkout come back as a list object. S subscription.go, 2026-11-29.
 func field(name string, v any) any {
 	switch v := v.(type) {
 	case params:
@@ -209,6 +211,8 @@ func field(name string, v any) any {
 		return out
 	case string:
 		switch {
+		case name == "metadata":
+			return map[string]any{}
 		case v == "true" || v == "false":
 			return v == "true"
 		case isAmount(name) || name == "quantity":

@@ -66,6 +66,10 @@ func (e *Error) GoString() string { return "&retry.Error{" + e.Error() + "}" }
 // Is reports whether target is the status of the verdict.
 func (e *Error) Is(target error) bool { return target == error(e.Verdict.Status) }
 
+// Outcome returns what is known of the money, for packages that do not import
+// this one: an SDK's helper finds it with errors.As and an interface.
+func (e *Error) Outcome() contract.Outcome { return e.Verdict.Outcome }
+
 // Unwrap returns the cause, nil if there is none.
 func (e *Error) Unwrap() error { return e.Cause }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -328,4 +329,16 @@ func TestBackendDeclinedCard(t *testing.T) {
 	assert.Equal(t, sdk.DeclineCodeInsufficientFunds, typed.DeclineCode)
 	assert.IsType(t, &sdk.CardError{}, typed.Err)
 	assert.Equal(t, contract.Declined, OutcomeOf(err).Status)
+}
+
+// ourError is an error with an outcome, as the loop's is.
+type ourError struct{ o contract.Outcome }
+
+func (ourError) Error() string               { return "ours" }
+func (e ourError) Outcome() contract.Outcome { return e.o }
+
+// An error of the loop keeps all that it knows on its way through the SDK.
+func TestOutcomeOfKeepsTheLoopsOutcome(t *testing.T) {
+	want := contract.Outcome{Status: contract.InProgress, RetryAfter: time.Minute, Code: "x", Resource: "pi_1"}
+	assert.Equal(t, want, OutcomeOf(&url.Error{Op: "Post", URL: "/", Err: ourError{want}}))
 }

@@ -228,26 +228,45 @@ func checkInFlight(p *probe) {
 	if len(all) == 0 {
 		p.skipf("no exchange of the endpoint documents an answer in flight")
 	}
-	const shortest = 20 * time.Millisecond
-	slow := func(o *retry.Options) { o.MaxAttempts, o.MinWait, o.MaxWait = 2, shortest, shortest }
 	for _, x := range all {
-		s := p.stage()
-		s.always(instead(x.Reply))
-		result, err := p.do(p.client(plain{p.spec.Adapter}, s, slow), p.request(context.Background(), p.key(), 100))
-		if !errors.Is(err, contract.InProgress) || result.AllowsNewKey() {
-			p.failf("%s: %v", x.Name, result)
+		p.flown(x.Name, x.Reply)
+		r := x.Reply
+		r.Header = r.Header.Clone()
+		r.Header.Del("Retry-After")
+		if p.spec.Adapter.Classify(p.call(p.key(), 100), r).Status == contract.InProgress {
+			p.flown(x.Name+" without Retry-After", r)
 		}
-		writes := s.writes()
-		switch asked := x.Reply.Wait(); {
-		case asked > shortest && (len(writes) != 1 || result.RetryAfter < asked):
-			p.failf("%s: the provider asks to wait %v; %d requests, and the verdict says %v", x.Name, asked, len(writes), result.RetryAfter)
-		case asked <= shortest && len(writes) < 2:
-			p.failf("%s: not asked again", x.Name)
-		}
-		for i := 1; i < len(writes); i++ {
-			if gap := writes[i].at.Sub(writes[i-1].at); gap < shortest/2 {
-				p.failf("%s: asked again after %v, without a wait", x.Name, gap)
+	}
+}
+
+// flown expects that an answer in flight, given to every attempt, is asked again
+// after a wait, or handed back with the wait that the provider asked for.
+func (p *probe) flown(name string, r contract.Reply) {
+	const shortest = 20 * time.Millisecond
+	s := p.stage()
+	s.always(instead(r))
+	d := p.client(plain{p.spec.Adapter}, s, func(o *retry.Options) {
+		o.MaxAttempts, o.MinWait, o.MaxWait = 2, shortest, shortest
+		o.OnAttempt = func(_ context.Context, e retry.AttemptEvent) {
+			if e.Next == contract.Resend && e.Wait < shortest {
+				p.failf("%s: the loop waits %v before it asks again", name, e.Wait)
 			}
+		}
+	})
+	result, err := p.do(d, p.request(context.Background(), p.key(), 100))
+	if !errors.Is(err, contract.InProgress) || result.AllowsNewKey() {
+		p.failf("%s: %v", name, result)
+	}
+	writes := s.writes()
+	switch asked := r.Wait(); {
+	case asked > shortest && (len(writes) != 1 || result.RetryAfter < asked):
+		p.failf("%s: the provider asks to wait %v; %d requests, and the verdict says %v", name, asked, len(writes), result.RetryAfter)
+	case asked <= shortest && len(writes) < 2:
+		p.failf("%s: not asked again", name)
+	}
+	for i := 1; i < len(writes); i++ {
+		if gap := writes[i].at.Sub(writes[i-1].at); gap < shortest/2 {
+			p.failf("%s: asked again after %v, without a wait", name, gap)
 		}
 	}
 }

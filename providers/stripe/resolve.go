@@ -64,7 +64,7 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		o.Reason = "the object that exists could not be fetched to compare it"
 		return o
 	}
-	o.State = word(object.Text("status"))
+	o.State = contract.Word(object.Text("status"))
 	e := endpointOf(c.Request)
 	asked, ok := readAsked(e, c)
 	if !ok {
@@ -198,7 +198,7 @@ func compareField(field, want, have string) (comparison, string) {
 		if strings.EqualFold(want, have) {
 			return equal, ""
 		}
-		return differs, fmt.Sprintf("the object that exists has currency %q, and %q was asked for", word(have), word(want))
+		return differs, fmt.Sprintf("the object that exists has currency %q, and %q was asked for", contract.Word(have), contract.Word(want))
 	case strings.HasPrefix(field, "amount"):
 		h, w := integer(have), integer(want)
 		if h == nil || w == nil {

@@ -165,7 +165,7 @@ func (c *comparison) metadata(asked, shown contract.Object) {
 }
 
 func metadataName(key string) string {
-	if word(key) == "" {
+	if contract.Word(key) == "" {
 		return "value"
 	}
 	return key
@@ -231,10 +231,10 @@ func show(what value, v any) string {
 	switch what {
 	case amount:
 		n, _ := integer(v)
-		return word(n)
+		return contract.Word(n)
 	case contact, reference, term:
 		s, _ := text(v)
-		return word(s)
+		return contract.Word(s)
 	default:
 		return ""
 	}

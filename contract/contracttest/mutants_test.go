@@ -439,6 +439,8 @@ var mutants = []mutant{
 	{"402 by itself declines", "payment", "unrecognised", statusFor(func(r contract.Reply) bool { return r.Err == nil && r.StatusCode == 402 }, contract.Declined)},
 	{"409 by itself exists", "v1", "unrecognised", statusFor(func(r contract.Reply) bool { return r.Err == nil && r.StatusCode == 409 }, contract.Duplicate)},
 	{"404 by itself did nothing", "payto", "unrecognised", statusFor(func(r contract.Reply) bool { return r.Err == nil && r.StatusCode == 404 }, contract.NotExecuted)},
+	{"408 is a refusal", "v1", "timeout", statusFor(func(r contract.Reply) bool { return r.StatusCode == 408 }, contract.Rejected)},
+	{"a gateway's 499 did nothing", "payto", "timeout", statusFor(func(r contract.Reply) bool { return r.StatusCode == 499 && bytes.Contains(r.Body, []byte("errors")) }, contract.NotExecuted)},
 	{"303 is a success", "v1", "redirect-read", statusFor(func(r contract.Reply) bool { return r.StatusCode == 303 }, contract.Succeeded)},
 	{"308 did nothing", "payment", "redirect-read", statusFor(func(r contract.Reply) bool { return r.StatusCode == 308 }, contract.NotExecuted)},
 	{"a cut that is not looked at", "v1", "cut", liar{classify: textSearch}},
@@ -547,6 +549,11 @@ var mutants = []mutant{
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		return rt.RoundTrip(out)
 	}}},
+	{"net/http sends an empty body again", "bodyless", "one-effect", loop{wire: func(rt http.RoundTripper, r *http.Request) (*http.Response, error) {
+		out := r.Clone(r.Context())
+		setKey(out, keyOf(r)) // under the name that net/http knows
+		return rt.RoundTrip(out)
+	}}},
 	{"a conflict that is a refusal", "payment", "one-effect", turn(contract.Duplicate, contract.Rejected)},
 	{"a new key after a loss", "v2", "one-effect", func() loop {
 		var n atomic.Int64
@@ -589,6 +596,7 @@ var mutants = []mutant{
 	{"a resend without the key", "v1", "no-key", loop{adapter: func(a contract.Adapter) contract.Adapter {
 		return misread{Adapter: a, terms: func(t *contract.Terms) { t.Idempotent = t.HonoursKeys() }}
 	}}},
+	{"a POST that calls itself idempotent", "contact", "no-key", terms(func(t *contract.Terms) { t.Idempotent = true })},
 	{"an amount read as a float", "payment", "amount", liar{classifyResolve: floats}},
 	{"a body encoded anew", "payment", "amount", tampered(func(_ *http.Request, b []byte) []byte {
 		var v any
@@ -612,6 +620,12 @@ var mutants = []mutant{
 	{"an error proves absence", "v1", "unreadable", absentIf(func(r contract.Reply) bool { return r.StatusCode == 500 })},
 	{"a page proves absence", "payment", "unreadable", absentIf(func(r contract.Reply) bool { return r.StatusCode == 200 && !json.Valid(r.Body) })},
 	{"a cut list proves absence", "payto", "unreadable", absentIf(func(r contract.Reply) bool { return errors.Is(r.Err, io.ErrUnexpectedEOF) })},
+	{"a look-up without end", "v1", "unreadable", liar{find: func(c contract.Call, last *contract.Reply, r *http.Request, f contract.Finding, err error) (*http.Request, contract.Finding, error) {
+		if last != nil && r == nil {
+			r, err = http.NewRequest(http.MethodGet, c.Request.URL.String(), nil)
+		}
+		return r, f, err
+	}}},
 	{"a reference that steers", "v1", "reads", liar{resolveRequest: func(ctx context.Context, c contract.Call, o contract.Outcome) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, "https://"+c.Request.URL.Host+"/v1/payment_intents/"+o.Resource, nil)
 	}}},
@@ -641,6 +655,12 @@ var mutants = []mutant{
 	}}},
 	{"another amount is fine", "payto", "resolve", liar{classifyResolve: func(_ contract.Call, _ contract.Outcome, r contract.Reply, got contract.Outcome) contract.Outcome {
 		if got.Status == contract.KeyReused && strings.Contains(got.Reason, "amount") {
+			got.Status = contract.Succeeded
+		}
+		return got
+	}}},
+	{"another currency is fine", "v1", "resolve", liar{classifyResolve: func(_ contract.Call, _ contract.Outcome, r contract.Reply, got contract.Outcome) contract.Outcome {
+		if bytes.Contains(r.Body, []byte(`"xts"`)) {
 			got.Status = contract.Succeeded
 		}
 		return got

@@ -80,10 +80,14 @@ func (p *probe) prepare(needs need) {
 	}
 	p.exchanges, _ = Exchanges(p.spec.Exchanges) // incomplete has read them
 	p.terms = p.spec.Adapter.Terms(p.head("", 1))
+	var reasons []string
 	for _, n := range p.needed() {
 		if needs&n.need != 0 && n.missing {
-			p.skipf("%s", n.reason)
+			reasons = append(reasons, n.reason)
 		}
+	}
+	if len(reasons) > 0 {
+		p.skipf("%s", strings.Join(reasons, "; "))
 	}
 }
 

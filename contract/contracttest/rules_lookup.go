@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -88,22 +89,29 @@ func checkUnreadable(p *probe) {
 	}
 	for name, r := range replies {
 		r.At = sentAt.AddDate(10, 0, 0) // nothing can still appear
-		if found := follow(finder, c, r); found.Absent {
+		switch found, ended := follow(finder, c, r); {
+		case !ended:
+			p.failf("%s: the look-up does not end", name)
+		case found.Absent:
 			p.failf("%s: absent, for %q", name, found.Reason)
 		}
 	}
 }
 
-// follow gives a Finder one answer to all that it asks.
-func follow(f contract.Finder, c contract.Call, r contract.Reply) contract.Finding {
+// follow gives a Finder one answer to all that it asks, and reports whether it came
+// to an end.
+func follow(f contract.Finder, c contract.Call, r contract.Reply) (contract.Finding, bool) {
 	req, found, err := f.Find(context.Background(), c, contract.Finding{}, nil)
-	for n := 0; req != nil && err == nil && n < 100; n++ {
+	for n := 0; req != nil && err == nil; n++ {
+		if n == 100 {
+			return found, false
+		}
 		req, found, err = f.Find(context.Background(), c, found, &r)
 	}
-	if err != nil || req != nil {
-		return contract.Finding{} // an error proves nothing, nor does a look-up that does not end
+	if err != nil {
+		return contract.Finding{}, true // an error proves nothing
 	}
-	return found
+	return found, true
 }
 
 // credentials gives a read the headers of the Spec's request, as the loop does.
@@ -225,6 +233,11 @@ func (p *probe) resolveLive(resolver contract.Resolver) {
 			p.failf("%d: what was made is not recognised: %v", amount, got)
 		}
 		p.resolveBroken(resolver, c, o, shown, fmt.Sprintf("the fetch of %d", amount))
+		coined := shown
+		coined.Body = replaceField(shown.Body, "currency", "xts")
+		if got := resolver.ClassifyResolve(c, o, coined); got.Status == contract.Succeeded && string(coined.Body) != string(shown.Body) && strings.Contains(string(c.Body), "currency") {
+			p.failf("%d: another currency is shown than was asked for: %v", amount, got)
+		}
 		for _, other := range []int64{amount - 1, -amount, 0} {
 			r := shown
 			r.Body = replaceAmount(shown.Body, amount, other)
@@ -252,4 +265,10 @@ func replaceAmount(body []byte, old, value int64) []byte {
 		}
 		return v, false
 	})
+}
+
+// replaceField replaces the strings that stand under a name in a JSON body.
+func replaceField(body []byte, name, value string) []byte {
+	old := regexp.MustCompile(`("` + name + `":\s*)"[^"]*"`)
+	return old.ReplaceAll(body, []byte(`${1}"`+value+`"`))
 }

@@ -15,6 +15,7 @@ var proofRules = []rule{
 	newRule("server-error", "no 5xx proves absence or success unless an exchange from one of the terms' sources says so", 0, checkServerError),
 	newRule("no-resource", "a 2xx without a resource, a page, an empty body and 204 are Unknown unless an exchange documents them", 0, checkNoResource),
 	newRule("unrecognised", "an answer that the provider does not document is Unknown", 0, checkUnrecognised),
+	newRule("timeout", "a status that says that somebody stopped waiting proves nothing, but for a code that tells of the key or a throttle", 0, checkTimeout),
 	newRule("redirect-read", "a redirect proves nothing", 0, checkRedirectRead),
 	newRule("cut", "a reply cut at any byte is Unknown, but for what its head alone says", 0, checkCut),
 }
@@ -143,6 +144,27 @@ func checkUnrecognised(p *probe) {
 				})) == 0 {
 					p.failf("%s, %d, %q: %v", where(c), status, brief([]byte(body)), o)
 				}
+			}
+		}
+	}
+}
+
+// timeouts are statuses that say that somebody stopped waiting, and nothing else.
+var timeouts = []int{http.StatusRequestTimeout, 460, 499}
+
+func checkTimeout(p *probe) {
+	for _, x := range p.exchanges {
+		c := x.Call(p.spec.Adapter)
+		for _, status := range timeouts {
+			r := x.Reply
+			if r.StatusCode == status {
+				continue // documented
+			}
+			r.StatusCode = status
+			o := p.spec.Adapter.Classify(c, r)
+			byCode := x.states(o.Status) && (o.Status == contract.KeyReused || o.Status == contract.NotExecuted)
+			if o.Effect() != contract.EffectMaybe && !byCode {
+				p.failf("%s with %d: %v", x.Name, status, o)
 			}
 		}
 	}

@@ -137,8 +137,11 @@ func checkRetention(p *probe) {
 }
 
 func checkNoKey(p *probe) {
+	if p.terms.Idempotent {
+		p.idempotent()
+	}
 	if !p.terms.HonoursKeys() && p.terms.Idempotent {
-		p.skipf("the endpoint's request is defined as safe to repeat")
+		return
 	}
 	adapters := map[string]contract.Adapter{
 		"":                   withTerms(plain{p.spec.Adapter}, keyless),
@@ -161,6 +164,16 @@ func checkNoKey(p *probe) {
 		}
 	}
 	p.withoutKey()
+}
+
+// idempotent expects of a request that is defined as safe to repeat without a key
+// that it is.
+func (p *probe) idempotent() {
+	s := p.stage()
+	for range 2 {
+		_, _ = p.do(p.client(plain{p.spec.Adapter}, s, once), p.request(context.Background(), "", 100))
+	}
+	p.expectEffects(s, 1, "sent twice without a key, and defined as safe to repeat")
 }
 
 // withoutKey asks for a request without a key where the endpoint honours one.

@@ -229,4 +229,3 @@ func headerFacts(r contract.Reply) facts {
 	}
 	return f
 }
-

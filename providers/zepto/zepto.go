@@ -206,7 +206,6 @@ func uid(c contract.Call) string {
 	return c.Key
 }
 
-
 var (
 	_ contract.Adapter  = (*Adapter)(nil)
 	_ contract.Resolver = (*Adapter)(nil)

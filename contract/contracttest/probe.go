@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -115,6 +117,17 @@ func (p *probe) needed() []missing {
 		{needChanged, !amount && p.spec.Changed == nil, "the request has no amount, and there is no Spec.Changed"},
 		{needResolver, !resolves, "the adapter is no contract.Resolver"},
 		{needFinder, !finds, "the adapter is no contract.Finder"},
+	}
+}
+
+// inOrder ranges over a table by its names, so that a failure reads the same twice.
+func inOrder[V any](table map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if !yield(name, table[name]) {
+				return
+			}
+		}
 	}
 }
 

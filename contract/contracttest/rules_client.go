@@ -69,7 +69,7 @@ func checkVerdict(p *probe) {
 	for _, x := range p.documented(p.call("k", 100), func(Exchange) bool { return true }) {
 		faults[x.Name] = instead(x.Reply)
 	}
-	for name, f := range faults {
+	for name, f := range inOrder(faults) {
 		s := p.stage()
 		s.script(f)
 		key := p.keyOrNone()
@@ -149,7 +149,7 @@ func checkDoubt(p *probe) {
 	for _, x := range p.refusals() {
 		faults[x.Name] = instead(x.Reply)
 	}
-	for name, f := range faults {
+	for name, f := range inOrder(faults) {
 		s := p.stage()
 		s.script(loseReply, f)
 		s.always(refuseDial)
@@ -182,12 +182,12 @@ func checkCutOnWire(p *probe) {
 }
 
 func checkPage(p *probe) {
-	for name, f := range map[string]fault{
+	for name, f := range inOrder(map[string]fault{
 		"a page":          pageAfter(200, page, "Content-Type", "text/html"),
 		"an empty answer": pageAfter(200, ""),
 		"204":             pageAfter(204, ""),
 		"502":             pageAfter(502, page, "Content-Type", "text/html"),
-	} {
+	}) {
 		if f.page.body.Len() == 0 && p.bare(p.call("k", 100), f.page.status) {
 			continue
 		}

@@ -48,7 +48,7 @@ func (p *probe) badKeys() map[string]string {
 
 func checkBadKey(p *probe) {
 	s := p.stage()
-	for what, key := range p.badKeys() {
+	for what, key := range inOrder(p.badKeys()) {
 		if req, err := p.spec.Request(key, 100); err != nil || req == nil {
 			continue // refused by the author's own code
 		}
@@ -98,7 +98,7 @@ func checkGoodKey(p *probe) {
 		chunk = chunk[n:]
 	}
 	s := p.stage()
-	for what, key := range good {
+	for what, key := range inOrder(good) {
 		if p.terms.CheckKey(key) != nil {
 			continue // an alphabet that ends with a space, say
 		}

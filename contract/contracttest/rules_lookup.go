@@ -23,10 +23,10 @@ var lookupRules = []rule{
 }
 
 func checkNotFound(p *probe) {
-	for name, a := range map[string]contract.Adapter{
+	for name, a := range inOrder(map[string]contract.Adapter{
 		"its key in use":      p.spec.Adapter,
 		"its key not counted": withTerms(p.spec.Adapter, keyless),
-	} {
+	}) {
 		s := p.stage()
 		s.replica = p.newFake().Handler // reads go to one that has not heard of it yet
 		s.script(loseReply)
@@ -74,7 +74,7 @@ func checkUnreadable(p *probe) {
 	finder, _ := p.spec.Adapter.(contract.Finder)
 	c := p.call(p.key(), 100)
 	replies := map[string]contract.Reply{}
-	for name, r := range unreadable {
+	for name, r := range inOrder(unreadable) {
 		replies[name] = r
 	}
 	req, _, err := finder.Find(context.Background(), c, contract.Finding{}, nil)
@@ -87,7 +87,7 @@ func checkUnreadable(p *probe) {
 		r.Body, r.Err = listed.Body[:n], io.ErrUnexpectedEOF
 		replies[fmt.Sprintf("a list cut after %d bytes", n)] = r
 	}
-	for name, r := range replies {
+	for name, r := range inOrder(replies) {
 		r.At = sentAt.AddDate(10, 0, 0) // nothing can still appear
 		switch found, ended := follow(finder, c, r); {
 		case !ended:
@@ -191,7 +191,7 @@ func (p *probe) resolveBroken(resolver contract.Resolver, c contract.Call, o con
 			p.failf("%s, %s: %v", name, what, got)
 		}
 	}
-	for what, r := range unreadable {
+	for what, r := range inOrder(unreadable) {
 		expect(r, what)
 	}
 	for n := range len(shown.Body) {

@@ -22,7 +22,7 @@ var proofRules = []rule{
 
 func checkSent(p *probe) {
 	for _, c := range p.calls() {
-		for what, err := range endings {
+		for what, err := range inOrder(endings) {
 			o := p.spec.Adapter.Classify(c, contract.Reply{Err: err, Sent: true, At: repliedAt})
 			if o.Status != contract.Unknown {
 				p.failf("%s, ended by %s after it was sent: %v", where(c), what, o)
@@ -33,7 +33,7 @@ func checkSent(p *probe) {
 
 func checkUnsent(p *probe) {
 	for _, c := range p.calls() {
-		for what, err := range endings {
+		for what, err := range inOrder(endings) {
 			o := p.spec.Adapter.Classify(c, contract.Reply{Err: err, At: repliedAt})
 			if o.Status != contract.NotExecuted {
 				p.failf("%s, ended by %s before anything was sent: %v", where(c), what, o)

@@ -23,7 +23,7 @@ var repeatRules = []rule{
 }
 
 func checkOneEffect(p *probe) {
-	for name, f := range map[string]fault{"closed": loseReply, "reset": resetAfter} {
+	for name, f := range inOrder(map[string]fault{"closed": loseReply, "reset": resetAfter}) {
 		s := p.stage()
 		d := p.client(p.spec.Adapter, s)
 		if result, err := p.do(d, p.request(context.Background(), p.key(), 100)); err != nil {
@@ -70,7 +70,7 @@ func checkRepeat(p *probe) {
 }
 
 func checkChanged(p *probe) {
-	for name, a := range map[string]contract.Adapter{"with its look-ups": p.spec.Adapter, "without": plain{p.spec.Adapter}} {
+	for name, a := range inOrder(map[string]contract.Adapter{"with its look-ups": p.spec.Adapter, "without": plain{p.spec.Adapter}}) {
 		s := p.stage()
 		key := p.key()
 		if result, err := p.do(p.client(a, s), p.request(context.Background(), key, 100)); err != nil {
@@ -92,14 +92,15 @@ func checkChanged(p *probe) {
 func checkOldKey(p *probe) {
 	// A retention that is over at once: whatever wait follows, the key is too old.
 	over := func(t *contract.Terms) { t.Retention, t.Idempotent = 1, false }
-	for name, c := range map[string]struct {
+	type ended struct {
 		fault  fault
 		writes int
-	}{
+	}
+	for name, c := range inOrder(map[string]ended{
 		"a lost reply":   {loseReply, 1},
 		"a throttle":     {instead(reply(429, "")), 1},
 		"a refused dial": {refuseDial, 0},
-	} {
+	}) {
 		s := p.stage()
 		s.script(c.fault)
 		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, over), s), p.request(context.Background(), p.key(), 100))
@@ -147,8 +148,8 @@ func checkNoKey(p *probe) {
 		"":                   withTerms(plain{p.spec.Adapter}, keyless),
 		" with its look-ups": withTerms(p.spec.Adapter, keyless),
 	}
-	for name, a := range adapters {
-		for what, f := range map[string]fault{"EOF": loseReply, "reset": resetAfter, "502": pageAfter(502, page)} {
+	for name, a := range inOrder(adapters) {
+		for what, f := range inOrder(map[string]fault{"EOF": loseReply, "reset": resetAfter, "502": pageAfter(502, page)}) {
 			s := p.stage()
 			s.script(f)
 			key := p.key()

@@ -83,7 +83,7 @@ func checkSecrets(p *probe) {
 	for _, status := range []int{400, 401, 402, 403, 404, 409, 422, 429, 500, 503} {
 		faults[fmt.Sprint(status)] = instead(reply(status, says))
 	}
-	for name, f := range faults {
+	for name, f := range inOrder(faults) {
 		p.silent(name, f)
 	}
 }
@@ -109,12 +109,12 @@ func (p *probe) silent(name string, f fault) {
 		o.OnAttempt = func(_ context.Context, e retry.AttemptEvent) { fmt.Fprintf(&told, "%+v\n", e) }
 	}), req)
 	logger.Info("ended", "error", err, "verdict", result.String())
-	for where, text := range map[string]string{
+	for where, text := range inOrder(map[string]string{
 		"the log":     log.String(),
 		"an event":    told.String(),
 		"the error":   fmt.Sprintf("%v %+v %#v", err, err, err),
 		"the verdict": fmt.Sprintf("%s %+v", result, result.Verdict),
-	} {
+	}) {
 		for _, secret := range secrets {
 			if strings.Contains(text, secret) {
 				p.failf("%s: %s shows %s", name, where, describe(secret, key))

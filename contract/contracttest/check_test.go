@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,11 @@ func TestCheckJoinsFailures(t *testing.T) {
 	}
 	assert.Contains(t, rules, "server-error")
 	assert.Contains(t, rules, "exchanges")
+}
+
+// In a bubble time is virtual, and no goroutine may be left behind.
+func TestCheckInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { assert.NoError(t, contracttest.Check(bases["payto"]())) })
 }
 
 // An adapter that panics fails its rules, and the others are checked.

@@ -51,7 +51,8 @@
 //
 // Requests other than the case's own are answered 503, except a GET of the wanted
 // resource of a Duplicate, which shows it as it was asked for. A section
-// "-- resource REF --", with an answer, says what a GET of REF brings instead.
+// "-- resource REF --", with an answer, says what a GET of REF brings instead, and
+// then the status is the wanted one exactly.
 //
 // An id starts with B for a report, F- for one of a family, D- for a provider's
 // documents, V2- for those of Stripe's API v2, X- for a sibling of one of them.

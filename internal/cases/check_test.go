@@ -2,10 +2,12 @@ package cases_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/idempact/idempact/contract"
@@ -50,6 +52,9 @@ func (s *told) checkStatus(p *problems) {
 		p.add(!errors.Is(s.err, v.Status), "errors.Is does not find %v in %v", v.Status, s.err)
 		p.add(s.via == "Do" && retry.OutcomeOf(s.err).Status != v.Status, "the error says %v", retry.OutcomeOf(s.err).Status)
 	}
+	cancelled := slices.ContainsFunc(s.c.replies[:min(len(s.sends), len(s.c.replies))], func(r reply) bool { return r.transport == "cancel" })
+	p.add(cancelled != errors.Is(s.err, context.Canceled), "cancelled %v, and the error says %v", cancelled, s.err)
+	p.add(errors.Is(s.err, context.DeadlineExceeded), "an attempt's own limit looks like the caller's deadline: %v", s.err)
 	p.add(v.RetryAfter < 0, "a negative wait: %v", v.RetryAfter)
 	if s.via != "Do" && s.err == nil {
 		return // an http.Client gives no outcome
@@ -115,6 +120,8 @@ func (s *told) checkResponse(p *problems) {
 		"the response %d %q is not the last reply", s.resp.StatusCode, s.body)
 	switch s.c.want.status {
 	case contract.Succeeded, contract.Duplicate, contract.Declined, contract.Rejected, contract.KeyReused:
+		p.add(s.via != "Do" && s.resp.StatusCode >= 400 && last.each != s.c.want.status,
+			"an SDK sees a response, %d, which does not say %v by itself", s.resp.StatusCode, s.c.want.status)
 	default:
 		p.add(s.via != "Do", "an SDK sees a response, %d, where the operation is %v", s.resp.StatusCode, s.c.want.status)
 	}
@@ -146,6 +153,9 @@ func (s *told) checkSends(p *problems) {
 		p.add(!bytes.Equal(got.body, s.c.request.body), "send %d has another body: %q", i+1, got.body)
 		p.add(got.head != first.head, "send %d has another head:\n%s", i+1, got.head)
 		for _, f := range s.c.request.header {
+			if strings.EqualFold(f.name, "Accept-Encoding") {
+				continue // the transport's own: it must be able to decode the answer
+			}
 			want, have := s.c.request.values(f.name), contract.HeaderValues(got.header, f.name)
 			p.add(!slices.Equal(want, have), "send %d carries %s %q, and %q was asked", i+1, f.name, have, want)
 		}
@@ -165,8 +175,14 @@ func (s *told) checkSends(p *problems) {
 func (s *told) checkWaits(p *problems) {
 	for i := 1; i < len(s.sends); i++ {
 		gap := s.sends[i].at.Sub(s.sends[i-1].at)
-		p.add(gap < minWait, "send %d came %v after the one before", i+1, gap)
-		p.add(gap > maxWait+attemptTimeout, "send %d came only %v after the one before", i+1, gap)
+		least, most := minWait, maxWait
+		if before := s.c.reply(i - 1); len(before.values("Retry-After")) == 0 {
+			most = minWait << i // our own back-off
+			if before.transport == "timeout" {
+				least, most = least+attemptTimeout, most+attemptTimeout
+			}
+		}
+		p.add(gap < least || gap > most, "send %d came %v after the one before, and not between %v and %v", i+1, gap, least, most)
 	}
 	asking := slices.IndexFunc(s.c.replies, func(r reply) bool { return len(r.values("Retry-After")) > 0 })
 	if !s.c.want.waits || asking < 0 {

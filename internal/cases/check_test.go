@@ -45,6 +45,8 @@ func (s *told) checkStatus(p *problems) {
 	resolved := s.resolved()
 	p.add(s.status() != w.status && !resolved, "the operation is %v, want %v: %v", s.status(), w.status, v.Reason)
 	p.add(resolved && s.shown == 0, "called a success, and nothing was fetched to compare")
+	p.add(s.status() == contract.Duplicate && s.shown > 0 && len(s.c.shows) == 0,
+		"the resource was shown as it was asked for, and is not confirmed: %s", v.Reason)
 	if s.via == "Do" {
 		p.add((s.err == nil) != (v.Status == contract.Succeeded), "verdict %v with error %v", v.Status, s.err)
 	}

@@ -142,6 +142,9 @@ func parseCases(raw []byte) ([]acceptanceCase, error) {
 		if c.url() == "" || len(c.replies) == 0 || c.source == "" || c.title == "" || c.want.maxSends == 0 {
 			return nil, fmt.Errorf("case %s is not complete", c.id)
 		}
+		if c.given != "" && (c.debatable == "" || c.debatable == "yes") {
+			return nil, fmt.Errorf("case %s is answered otherwise than it came, and does not say why", c.id)
+		}
 	}
 	return all, nil
 }

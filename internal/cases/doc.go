@@ -50,9 +50,16 @@
 // cannot show. When the replies are used up, the last one comes again and again.
 //
 // Requests other than the case's own are answered 503, except a GET of the wanted
-// resource of a Duplicate, which shows it as it was asked for. A section
-// "-- resource REF --", with an answer, says what a GET of REF brings instead, and
-// then the status is the wanted one exactly.
+// resource of a Duplicate, which shows it as it was asked for and must be found to
+// be so. A section "-- resource REF --", with an answer, says what a GET of REF
+// brings instead, and then the status is the wanted one exactly.
+//
+// A case is played several times: with Do and as an http.Client, and in each way
+// that a body can be framed. Where replies carry a Date, our clock is seven minutes
+// ahead of it. A request without a key goes with contract.WithoutKey.
+//
+// A new provider is a directory of testdata, an entry in adapters, and one in
+// showers if its answers refer to resources.
 //
 // An id starts with B for a report, F- for one of a family, D- for a provider's
 // documents, V2- for those of Stripe's API v2, X- for a sibling of one of them.

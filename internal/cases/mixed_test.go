@@ -16,7 +16,7 @@ import (
 // different cases, in any order. What they come to is worked out here a second
 // time, from what each reply says by itself.
 func TestMixedStories(t *testing.T) {
-	const each = 40 // of every request
+	const each = 24 // of every request
 	random := rand.New(rand.NewPCG(2026, 11))
 	for _, pool := range pools(loadCases(t)) {
 		a := adapterOf(t, pool)

@@ -76,7 +76,7 @@ func drop(change func(*contract.Outcome)) func(contract.Call, contract.Reply, co
 	}
 }
 
-// send returns a wire on which every request goes through one function.
+// through returns a wire on which every write goes through one function.
 func through(f func(http.RoundTripper, *http.Request) (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper{

@@ -65,10 +65,14 @@ func playAll(t *testing.T, c acceptanceCase, g rig) (found []string) {
 
 func report(t *testing.T, c acceptanceCase, found []string) {
 	t.Helper()
-	if len(found) == 0 {
-		return
+	say := t.Errorf
+	if c.open != "" {
+		say = t.Logf
+		t.Logf("open: %s", c.open)
 	}
-	t.Errorf("%s, %s: %s\n%s\n\t%s", c.provider, c.kind, c.title, c.source, strings.Join(found, "\n\t"))
+	if len(found) > 0 {
+		say("%s, %s: %s\n%s\n\t%s", c.provider, c.kind, c.title, c.source, strings.Join(found, "\n\t"))
+	}
 }
 
 // score is which cases pass, by provider and kind.
@@ -88,7 +92,11 @@ func (s score) count(c acceptanceCase, found []string) {
 	if len(found) == 0 {
 		s[key].passed++
 	} else {
-		s[key].failed = append(s[key].failed, c.id)
+		id := c.id
+		if c.open != "" {
+			id += " (open)"
+		}
+		s[key].failed = append(s[key].failed, id)
 	}
 }
 

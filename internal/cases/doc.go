@@ -37,6 +37,8 @@
 //   - debatable says that a good engineer could answer otherwise, and why. Where we
 //     do, want and the replies are ours, and given is the status that the case came
 //     with.
+//   - open says why a case is known to fail. It is told in the table and fails no
+//     test; the mark goes with its cause.
 //
 // A request or reply is its first line, headers spelled as on the wire, an empty
 // line, and the body; the line break before the next marker is not part of it. A

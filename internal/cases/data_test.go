@@ -60,7 +60,7 @@ func (c acceptanceCase) method() string { m, _, _ := strings.Cut(c.request.first
 func (c acceptanceCase) url() string    { _, u, _ := strings.Cut(c.request.first, " "); return u }
 
 // reply returns what the n-th send brings, from 0.
-func (c acceptanceCase) reply(n int) reply { return c.replies[min(n, len(c.replies)-1)] }
+func (c acceptanceCase) reply(n int) reply { return c.replies[max(0, min(n, len(c.replies)-1))] }
 
 // httpHeader returns the header with names spelled as rename says; nil leaves them
 // as they stand.

@@ -67,11 +67,11 @@ func decide(e endpoint, r contract.Reply, facts facts, body contract.Object) con
 		// A redirect is not followed; a fresh server error is indeterminate, and may
 		// come from before the idempotency layer.
 		return said(contract.Unknown, "a status that does not tell whether it was executed")
+	case fault.code == "idempotency_key_in_use":
+		return said(contract.InProgress, "a request with this key is being executed")
 	case fault.kind == "":
 		// A firewall's page, an empty body, or JSON of another shape: not Stripe's word.
 		return said(contract.Unknown, "a refusal without a readable Stripe error")
-	case fault.code == "idempotency_key_in_use":
-		return said(contract.InProgress, "a request with this key is being executed")
 	case status == http.StatusPaymentRequired:
 		return decideDecline(fault)
 	case fault.kind != "invalid_request_error" || !slices.Contains(refusals, status):

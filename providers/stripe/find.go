@@ -209,7 +209,8 @@ func (l *lookup) add(id string) {
 // whose object they do not carry. What is not listed proves nothing: a request
 // that was declined has events too.
 //
-// Source: https://docs.stripe.com/api/events/types (read 2026-11-29).
+// Source: https://docs.stripe.com/changelog/acacia/2024-10-28/refund-webhook-update,
+// and event.go of https://github.com/stripe/stripe-go at v76.25.0 (read 2026-11-29).
 var effects = map[string][]string{
 	"charges/capture":         {"charge.captured"},
 	"invoices/finalize":       {"invoice.finalized"},
@@ -252,10 +253,11 @@ func (l *lookup) matchEvent(event contract.Object) {
 	}
 }
 
-// complete are the lists that leave nothing out. Others hide what was deleted or
-// canceled.
+// complete are the lists that leave nothing out and take "created". Others hide
+// what was canceled (subscriptions) or deleted.
 //
-// Source: the list pages under https://docs.stripe.com/api (read 2026-11-29).
+// Source: https://docs.stripe.com/api/payment_intents/list, https://docs.stripe.com/api/subscriptions/list,
+// and the list parameters of https://github.com/stripe/stripe-go at v76.25.0 (read 2026-11-29).
 var complete = []string{"charges", "payment_intents", "payouts", "refunds", "topups", "transfers"}
 
 // conclude says what a list without a match proves.

@@ -97,8 +97,8 @@ type state struct {
 // done says what proves an action. An action that is not listed is never proven
 // by the object's state.
 //
-// Source: https://docs.stripe.com/payments/paymentintents/lifecycle and the "status"
-// of each object under https://docs.stripe.com/api (read 2026-11-29).
+// Source: https://docs.stripe.com/payments/paymentintents/lifecycle, and the Status
+// constants of https://github.com/stripe/stripe-go at v76.25.0 (read 2026-11-29).
 var done = map[string]state{
 	"payment_intents/confirm": {"status", []string{"succeeded", "requires_capture", "processing"}},
 	"payment_intents/capture": {"status", []string{"succeeded"}},

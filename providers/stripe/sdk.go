@@ -128,6 +128,8 @@ func prepare(method, path string, p *stripe.Params) error {
 	}
 	fromContext, without := contract.KeyFrom(contextOf(p))
 	switch {
+	case method == http.MethodDelete && !strings.HasPrefix(path, "/v2/"):
+		// A key has no effect there, and none is needed.
 	case key == "":
 		key = fromContext
 	case fromContext != "" && fromContext != key:
@@ -206,6 +208,7 @@ const callHeader = "Idempact-Call"
 func noteCall(method, path string, err error) error {
 	var e *stripe.Error
 	if errors.As(err, &e) && e.LastResponse != nil && e.LastResponse.Header != nil {
+		e.LastResponse.Header = e.LastResponse.Header.Clone()
 		e.LastResponse.Header.Set(callHeader, method+" "+path)
 	}
 	return err
@@ -220,15 +223,19 @@ func noteCall(method, path string, err error) error {
 // A payment_intent_unexpected_state is then read as that of a confirm; the
 // Duplicate that it may be must be fetched before it is believed, as always.
 func OutcomeOf(err error) contract.Outcome {
-	var status contract.Status
-	if errors.As(err, &status) {
+	var (
+		e      *stripe.Error
+		status contract.Status
+	)
+	answered := errors.As(err, &e)
+	switch {
+	case answered && e == nil: // and its Unwrap would panic
+	case errors.As(err, &status):
 		return contract.Outcome{Status: status, Reason: "decided before the SDK saw an answer"}
+	case answered:
+		return classify(endpointOfError(e), replyOfError(e))
 	}
-	var e *stripe.Error
-	if !errors.As(err, &e) || e == nil {
-		return contract.Outcome{Reason: "not an error of the API"}
-	}
-	return classify(endpointOfError(e), replyOfError(e))
+	return contract.Outcome{Reason: "not an error of the API"}
 }
 
 func endpointOfError(e *stripe.Error) endpoint {

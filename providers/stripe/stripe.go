@@ -120,7 +120,7 @@ type endpoint struct {
 // namespaces are the first segments of v1 paths that are followed by a collection
 // and not by an id.
 //
-// Source: https://docs.stripe.com/api, and the paths in stripe-go v76.25.0 (read 2026-11-29).
+// Source: the paths in https://github.com/stripe/stripe-go at v76.25.0 (read 2026-11-29).
 var namespaces = []string{
 	"apple_pay", "apps", "billing", "billing_portal", "checkout", "climate", "crypto", "entitlements",
 	"financial_connections", "forwarding", "identity", "issuing", "radar", "reporting",

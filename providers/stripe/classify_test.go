@@ -1,0 +1,367 @@
+package stripe
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"github.com/idempact/idempact/contract"
+)
+
+// exchange is one documented exchange of testdata.
+type exchange struct {
+	name    string
+	comment string
+	call    contract.Call
+	reply   contract.Reply
+	want    map[string]string
+}
+
+// exchanges reads testdata/*.txtar: a comment with the source, a request, a reply
+// and the outcome as "name: value" lines.
+func exchanges(t testing.TB) []exchange {
+	t.Helper()
+	names, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	var all []exchange
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		require.NoError(t, err)
+		e := exchange{name: filepath.Base(name), comment: string(archive.Comment), want: map[string]string{}}
+		for _, f := range archive.Files {
+			head, body, _ := bytes.Cut(f.Data, []byte("\n\n"))
+			head, body = append(head, "\n\n"...), bytes.TrimSuffix(body, []byte("\n"))
+			wire := bufio.NewReader(bytes.NewReader(head))
+			switch f.Name {
+			case "request":
+				r, err := http.ReadRequest(wire)
+				require.NoError(t, err, name)
+				r.URL.Scheme, r.URL.Host = "https", r.Host
+				e.call = contract.Call{Request: r, Body: body, Key: r.Header.Get("Idempotency-Key")}
+			case "reply":
+				r, err := http.ReadResponse(wire, nil)
+				require.NoError(t, err, name)
+				e.reply = contract.Reply{StatusCode: r.StatusCode, Header: r.Header, Body: body, Sent: true}
+			case "outcome":
+				for line := range strings.Lines(string(f.Data)) {
+					k, v, ok := strings.Cut(strings.TrimSpace(line), ": ")
+					require.True(t, ok, "%s: %q", name, line)
+					e.want[k] = v
+				}
+			}
+		}
+		require.NotNil(t, e.call.Request, name)
+		require.NotZero(t, e.reply.StatusCode, name)
+		all = append(all, e)
+	}
+	return all
+}
+
+func described(o contract.Outcome) map[string]string {
+	m := map[string]string{"status": strings.ReplaceAll(title(o.Status), " ", "")}
+	for k, v := range map[string]string{"resource": o.Resource, "state": o.State, "code": o.Code} {
+		if v != "" {
+			m[k] = v
+		}
+	}
+	if o.Replayed {
+		m["replayed"] = "true"
+	}
+	if o.NoResend {
+		m["noResend"] = "true"
+	}
+	if o.RetryAfter != 0 {
+		m["wait"] = o.RetryAfter.String()
+	}
+	return m
+}
+
+// title returns the name of the constant: "KeySpent".
+func title(s contract.Status) string {
+	var b strings.Builder
+	for w := range strings.FieldsSeq(s.String()) {
+		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+	}
+	return b.String()
+}
+
+func TestDocumentedExchanges(t *testing.T) {
+	a := New(nil)
+	for _, e := range exchanges(t) {
+		t.Run(e.name, func(t *testing.T) {
+			got := a.Classify(e.call, e.reply)
+			assert.Equal(t, e.want, described(got), got.Reason)
+			assert.Equal(t, "req_1", got.RequestID)
+			assert.NotEmpty(t, got.Reason)
+			assert.NotContains(t, got.String(), "Words", "the provider's text")
+			assert.NotContains(t, got.Reason, "order-1", "the key")
+			assert.Regexp(t, `Source: https://\S+ \(read \d{4}-\d\d-\d\d\)`, e.comment)
+		})
+	}
+}
+
+// A body that did not arrive whole is no success and no refusal, wherever it was
+// cut; what the status and the headers say alone stays.
+func TestCutAtEveryByte(t *testing.T) {
+	a := New(nil)
+	for _, e := range exchanges(t) {
+		whole := a.Classify(e.call, e.reply).Status
+		for n := range len(e.reply.Body) + 1 {
+			r := e.reply
+			r.Body, r.Err = r.Body[:n], io.ErrUnexpectedEOF
+			got := a.Classify(e.call, r)
+			switch whole {
+			case contract.NotExecuted:
+				if r.StatusCode == 400 {
+					assert.Equal(t, contract.Unknown, got.Status, "%s cut at %d", e.name, n)
+					continue
+				}
+				assert.Equal(t, contract.NotExecuted, got.Status, "%s cut at %d", e.name, n)
+			case contract.KeySpent:
+				assert.Equal(t, contract.KeySpent, got.Status, "%s cut at %d", e.name, n)
+			default:
+				assert.Equal(t, contract.Unknown, got.Status, "%s cut at %d", e.name, n)
+			}
+			if n < len(e.reply.Body) { // a cut that nobody noticed
+				r.Err = nil
+				if s := a.Classify(e.call, r).Status; s.Effect() == contract.EffectApplied && s != whole {
+					t.Errorf("%s cut at %d: %v", e.name, n, s)
+				}
+			}
+		}
+	}
+}
+
+func TestTransportErrors(t *testing.T) {
+	c := exchanges(t)[0].call
+	assert.Equal(t, contract.NotExecuted, New(nil).Classify(c, contract.Reply{Err: errors.New("refused")}).Status)
+	assert.Equal(t, contract.Unknown, New(nil).Classify(c, contract.Reply{Err: errors.New("reset"), Sent: true}).Status)
+	assert.Equal(t, contract.Unknown, New(nil).Classify(c, contract.Reply{Sent: true}).Status)
+}
+
+func call(method, url, body string) contract.Call {
+	r, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	return contract.Call{Request: r, Body: []byte(body), Key: "k1", FirstSent: time.Unix(1_800_000_000, 0)}
+}
+
+func reply(status int, body string, headers ...string) contract.Reply {
+	h := http.Header{}
+	for i := 0; i < len(headers); i += 2 {
+		h.Set(headers[i], headers[i+1])
+	}
+	return contract.Reply{StatusCode: status, Header: h, Body: []byte(body), Sent: true, At: time.Unix(1_800_000_100, 0)}
+}
+
+const api = "https://api.stripe.com"
+
+func TestShouldRetry(t *testing.T) {
+	for _, tc := range []struct {
+		status   int
+		body     string
+		advice   string
+		want     contract.Status
+		noResend bool
+	}{
+		{500, `{"error":{"type":"api_error"}}`, "FALSE", contract.Unknown, true},
+		{500, ``, "false", contract.Unknown, true},
+		{503, ``, "maybe", contract.Unknown, false},
+		{503, ``, "falsey", contract.Unknown, false},
+		{409, `{"error":{"type":"invalid_request_error","code":"idempotency_key_in_use"}}`, "false", contract.InProgress, true},
+		{409, `{"error":{"type":"invalid_request_error"}}`, "true", contract.Unknown, false},
+		{424, `{"error":{"type":"api_error"}}`, "true", contract.Unknown, false},
+		{429, ``, "false", contract.NotExecuted, true},
+		{400, `{"error":{"type":"invalid_request_error"}}`, "False", contract.Rejected, false},
+		{404, `{"error":{"type":"invalid_request_error"}}`, " True ", contract.NotExecuted, false},
+		{400, `<html>`, "true", contract.Unknown, false},
+		{402, `{"error":{"type":"card_error"}}`, "true", contract.Declined, false},
+		{400, `{"error":{"type":"idempotency_error"}}`, "true", contract.KeyReused, false},
+	} {
+		got := New(nil).Classify(call("POST", api+"/v1/charges", ""), reply(tc.status, tc.body, "Stripe-Should-Retry", tc.advice))
+		assert.Equal(t, tc.want, got.Status, "%d %s", tc.status, tc.advice)
+		assert.Equal(t, tc.noResend, got.NoResend, "%d %s", tc.status, tc.advice)
+	}
+}
+
+// The rows of the contract that have no wire form of their own, or several.
+func TestDecisions(t *testing.T) {
+	for _, tc := range []struct {
+		path, body string
+		status     int
+		want       contract.Status
+		resource   string
+	}{
+		{"/v1/charges", `{"error":{"type":"idempotency_error"}}`, 422, contract.KeyReused, ""},
+		{"/v1/charges", `{"error":{"type":"idempotency_error"}}`, 200, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":"invalid_request_error","code":"lock_timeout"}}`, 409, contract.NotExecuted, ""},
+		{"/v1/charges", `{"error":{"code":"idempotency_key_in_use"}}`, 409, contract.InProgress, ""},
+		{"/v1/charges", `{"error":{"type":"invalid_request_error","code":"idempotency_key_in_use"}}`, 500, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":"card_error"}}`, 400, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":"api_error"}}`, 402, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":"api_error"}}`, 400, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":"invalid_request_error"}}`, 422, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":7}}`, 400, contract.Unknown, ""},
+		{"/v1/charges", `{"error":{"type":"card_error","type":"invalid_request_error"}}`, 402, contract.Unknown, ""},
+		{"/v1/payment_intents", `{"error":{"type":"card_error","payment_intent":{"id":"pi_1","status":"processing"}}}`, 402, contract.Unknown, ""},
+		{"/v1/charges", `{"id":17}`, 200, contract.Unknown, ""},
+		{"/v1/charges", `{"id":""}`, 200, contract.Unknown, ""},
+		{"/v1/charges", `{"id":"ch_1","object":"error"}`, 200, contract.Unknown, ""},
+		{"/v1/charges", `{"id":"ch_1"}`, 201, contract.Succeeded, "ch_1"},
+		{"/v1/charges", `{"id":"ch_1"}`, 199, contract.Unknown, ""},
+		{"/v1/payment_intents/pi_1/confirm", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state"}}`, 400, contract.Unknown, ""},
+		{"/v1/payment_intents/pi_1/confirm", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"status":"succeeded"}}}`, 400, contract.Duplicate, "pi_1"},
+		{"/v1/payment_intents/pi_1", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"id":"pi_1","status":"succeeded"}}}`, 400, contract.Rejected, ""},
+		{"/v1/payment_intents", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"id":"pi_9","status":"succeeded"}}}`, 400, contract.Duplicate, "pi_9"},
+		{"/v1/refunds", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"id":"pi_1","status":"succeeded"}}}`, 400, contract.Unknown, ""},
+		{"/v1/refunds", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"id":"pi_1","status":"canceled"}}}`, 400, contract.Rejected, ""},
+		{"/proxy/v1/payment_intents/pi_1/cancel", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"id":"pi_1","status":"succeeded"}}}`, 400, contract.Unknown, ""},
+		{"/v1/payment_intents/pi_1/confirm", `{"error":{"type":"invalid_request_error","code":"payment_intent_unexpected_state","payment_intent":{"id":"../x","status":"succeeded"}}}`, 400, contract.Unknown, ""},
+		{"/v1/charges/ch_1/refund", `{"error":{"type":"invalid_request_error","code":"charge_already_refunded"}}`, 400, contract.Duplicate, ""},
+	} {
+		got := New(nil).Classify(call("POST", api+tc.path, ""), reply(tc.status, tc.body))
+		assert.Equal(t, tc.want, got.Status, "%s %d %s: %s", tc.path, tc.status, tc.body, got.Reason)
+		assert.Equal(t, tc.resource, got.Resource, "%s %s", tc.path, tc.body)
+	}
+}
+
+// What the provider writes cannot break a log line.
+func TestWordsAreWords(t *testing.T) {
+	got := New(nil).Classify(call("POST", api+"/v1/charges", ""),
+		reply(400, `{"error":{"type":"invalid_request_error","code":"a\nb"}}`, "Request-Id", "req 1"))
+	assert.Equal(t, contract.Rejected, got.Status)
+	assert.Empty(t, got.Code)
+	assert.Empty(t, got.RequestID)
+}
+
+func TestTerms(t *testing.T) {
+	a := New(nil)
+	v1 := a.Terms(call("POST", api+"/v1/charges", ""))
+	assert.Equal(t, "Idempotency-Key", v1.KeyHeader)
+	assert.Equal(t, 255, v1.KeyMaxLen)
+	assert.False(t, v1.KeyRequired)
+	assert.Equal(t, 24*time.Hour, v1.Retention)
+	assert.Equal(t, contract.Replays, v1.Repeat)
+	assert.Equal(t, contract.MismatchRefused, v1.Mismatch)
+	assert.False(t, v1.Idempotent)
+	assert.Contains(t, v1.AccountHeaders, "Stripe-Account")
+	assert.Contains(t, v1.VersionHeaders, "Stripe-Version")
+
+	v2 := a.Terms(call("post", api+"/v2/core/accounts", ""))
+	assert.Equal(t, "Idempotency-Key", v2.KeyHeader)
+	assert.Equal(t, 30*24*time.Hour, v2.Retention)
+	assert.Equal(t, contract.ReturnsCurrent, v2.Repeat)
+	assert.Equal(t, contract.MismatchUndocumented, v2.Mismatch)
+	assert.Contains(t, v2.AccountHeaders, "Stripe-Context")
+
+	gone := a.Terms(call("DELETE", api+"/v1/customers/cus_1", ""))
+	assert.True(t, gone.Idempotent)
+	assert.False(t, gone.HonoursKeys())
+	gone2 := a.Terms(call("DELETE", api+"/v2/core/event_destinations/ed_1", ""))
+	assert.True(t, gone2.Idempotent)
+	assert.True(t, gone2.HonoursKeys())
+	assert.False(t, gone2.KeyRequired)
+
+	for _, terms := range []contract.Terms{v1, v2, gone, gone2} {
+		require.NotEmpty(t, terms.Sources)
+		for _, s := range terms.Sources {
+			assert.Regexp(t, `^https://docs\.stripe\.com/\S+$`, s.URL)
+			_, err := time.Parse(time.DateOnly, s.Date)
+			assert.NoError(t, err)
+		}
+	}
+	for _, c := range []contract.Call{
+		call("GET", api+"/v1/charges", ""), call("PUT", api+"/v1/charges", ""), call("HEAD", api+"/v1/charges", ""),
+		call("POST", api+"/v10/charges", ""), call("POST", api+"/v1", ""), call("POST", api+"/v1/", ""),
+		call("POST", api+"/V1/charges", ""), call("POST", api+"/v1beta/charges", ""), call("POST", api+"/", ""),
+		call("POST", api+"/oauth/token", ""), call("POST", api+"//v1/charges", ""), call("POST", api+"/v1//charges", ""),
+		call("POST", api+"/v1/../v2/core/accounts", ""), call("POST", api+"/v1/%2e%2e/v2/core/accounts", ""),
+		call("POST", api+"/v1/..%2fv2/core/accounts", ""), call("POST", api+"/v1%2fcharges", ""), {},
+		call("POST", api+"/x/v1/charges", ""),
+	} {
+		assert.Equal(t, contract.Terms{}, a.Terms(c), "%v", c.Request)
+	}
+	assert.NotZero(t, a.Terms(call("POST", "https://files.stripe.com/v1/files", "")), "any host")
+	assert.NotZero(t, a.Terms(call("POST", api+"/v1/coupons/50%25", "")), "an id of the caller's choice")
+	assert.Equal(t, "stripe", a.Name())
+}
+
+// The adapter gives one answer, changes nothing, and is safe for concurrent use.
+func TestPure(t *testing.T) {
+	a := New(&Options{OperationMetadata: []string{"order"}})
+	all := exchanges(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, e := range all {
+				body, header := string(e.reply.Body), fmt.Sprint(e.reply.Header, e.call.Request.Header)
+				first := a.Classify(e.call, e.reply)
+				assert.Equal(t, first, a.Classify(e.call, e.reply))
+				a.Terms(e.call)
+				a.ClassifyResolve(e.call, first, e.reply)
+				e.call.FirstSent = time.Unix(1, 0)
+				_, _, _ = a.Find(t.Context(), e.call, contract.Finding{}, &e.reply)
+				assert.Equal(t, body, string(e.reply.Body))
+				assert.Equal(t, header, fmt.Sprint(e.reply.Header, e.call.Request.Header))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The oracle is a second reading of the body by encoding/json alone: a certain
+// outcome needs the documented shape, or a status that says it by itself.
+func FuzzClassify(f *testing.F) {
+	for _, e := range exchanges(f) {
+		f.Add(e.reply.StatusCode, e.reply.Body, e.call.Request.Method, e.call.Request.URL.String(),
+			e.reply.Header.Get("Stripe-Should-Retry"), e.reply.Header.Get("Idempotent-Replayed"), false)
+	}
+	f.Add(200, []byte(`{"id":"pi_1","id":"pi_2"}`), "POST", api+"/v1/charges", "", "", false)
+	f.Add(200, []byte(`{"ID":"pi_1"}`), "POST", api+"/v1/charges", "true", "true", true)
+	f.Fuzz(func(t *testing.T, status int, body []byte, method, url, advice, replayed string, cut bool) {
+		r, err := http.NewRequest(method, url, nil)
+		if err != nil {
+			return
+		}
+		p := reply(status, string(body), "Stripe-Should-Retry", advice, "Idempotent-Replayed", replayed)
+		if cut {
+			p.Err = io.ErrUnexpectedEOF
+		}
+		o := New(nil).Classify(contract.Call{Request: r}, p)
+		require.True(t, o.Status.Valid())
+		require.GreaterOrEqual(t, o.RetryAfter, time.Duration(0))
+		shape := documentedShape(body)
+		alone := status == 429 || status == 425
+		switch {
+		case o.Status.Effect() == contract.EffectMaybe:
+		case alone && o.Status == contract.NotExecuted:
+		case cut:
+			t.Fatalf("%v from a cut body", o)
+		case o.Status == contract.Succeeded:
+			require.Equal(t, "object", shape, "%v", o)
+			require.Equal(t, 2, status/100)
+		default:
+			require.Equal(t, "error", shape, "%v", o)
+			require.GreaterOrEqual(t, status, 400)
+		}
+		if o.Resource != "" {
+			require.NoError(t, contract.CheckReference(o.Resource))
+		}
+		require.NotContains(t, strconv.QuoteToASCII(o.String()), `\n`)
+	})
+}

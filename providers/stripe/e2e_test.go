@@ -215,6 +215,9 @@ func (w *world) check(op operation, key, id string, err error, refused int) {
 		require.Len(w.t, effects, 1, "told of an object, so there is an effect")
 		assert.Equal(w.t, effects[0].Resource, id)
 	}
+	if loop := retry.OutcomeOf(err); loop.Attempts > 0 {
+		assert.Equal(w.t, loop.Outcome, provider.OutcomeOf(err), "both say the same")
+	}
 	for _, o := range []contract.Outcome{provider.OutcomeOf(err), retry.OutcomeOf(err).Outcome} {
 		switch {
 		case err == nil:

@@ -98,7 +98,7 @@ func TestEachOperationUnderEachFault(t *testing.T) {
 	for _, op := range operations {
 		for _, trouble := range troubles {
 			t.Run(fmt.Sprintf("%s/%v", op.name, trouble.fault), func(t *testing.T) {
-				inMemory(t, fakes.Options{}, func(w *world) { w.suffer(op, trouble) })
+				inMemory(t, fakes.Options{}, func(_ *testing.T, w *world) { w.suffer(op, trouble) })
 			})
 		}
 	}
@@ -126,7 +126,7 @@ func TestFaultsInARow(t *testing.T) {
 			name += "/" + row[i].fault.String()
 		}
 		if !t.Run(name, func(t *testing.T) {
-			inMemory(t, fakes.Options{Seed: n}, func(w *world) { w.suffer(op, row...) })
+			inMemory(t, fakes.Options{Seed: n}, func(_ *testing.T, w *world) { w.suffer(op, row...) })
 		}) {
 			return
 		}

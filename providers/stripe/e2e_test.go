@@ -47,12 +47,12 @@ func newWorld(t testing.TB, server *fakes.Server, o retry.Options) *world {
 }
 
 // inMemory plays in a bubble of virtual time.
-func inMemory(t *testing.T, o fakes.Options, play func(*world)) {
+func inMemory(t *testing.T, o fakes.Options, play func(*testing.T, *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fakes.NewStripe(&o)
 		w := newWorld(t, server, retry.Options{Transport: server.Transport(), AttemptTimeout: 5 * time.Second})
 		w.pass = time.Sleep
-		play(w)
+		play(t, w)
 	})
 }
 

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -129,5 +130,25 @@ func TestReadsPassThroughOnce(t *testing.T) {
 		}
 		assert.Equal(t, 1, seen)
 		assert.Len(t, w.server.Requests(), 3)
+	})
+}
+
+// The SDK retries twice by default, and its retry is a new operation to the loop,
+// which has forgotten the doubt by then: a payment would be reported as not executed.
+func TestTheSDKDoesNotRetry(t *testing.T) {
+	inMemory(t, func(t *testing.T, w *world) {
+		reads := func(r *http.Request) bool { return r.Method == http.MethodGet }
+		for range 20 { // no look-up helps
+			w.server.ScriptWhen(reads, fakes.Status(http.StatusForbidden, "{}"))
+		}
+		w.server.Script(fakes.LoseReply)
+		for range 20 {
+			w.server.Script(fakes.Throttle(0))
+		}
+		_, err := w.confirmed(t.Context(), "k", "pm_card_visa", 2500)
+		assert.Equal(t, contract.Unknown, retry.OutcomeOf(err).Status)
+		assert.False(t, retry.OutcomeOf(err).AllowsNewKey())
+		assert.Equal(t, 5, w.attempts)
+		assert.Len(t, w.server.Effects(), 1)
 	})
 }

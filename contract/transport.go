@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 )
@@ -43,6 +44,7 @@ func DescribeError(err error) string {
 		hostname  x509.HostnameError
 		record    tls.RecordHeaderError
 		alert     tls.AlertError
+		slow      net.Error
 	)
 	switch {
 	case err == nil:
@@ -58,12 +60,16 @@ func DescribeError(err error) string {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "connection reset"
 	case errors.As(err, &verify), errors.As(err, &authority), errors.As(err, &hostname),
-		errors.As(err, &record), errors.As(err, &alert):
+		errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
 		return "TLS handshake failed"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "cut off"
 	case errors.Is(err, io.EOF):
 		return "connection closed"
+	case errors.As(err, &slow) && slow.Timeout():
+		return "timed out"
+	case errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error"):
+		return "TLS alert" // crypto/tls names its operations so, and its alerts not at all
 	case errors.As(err, &op) && op.Op == "dial":
 		return "connection failed"
 	default:

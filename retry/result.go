@@ -66,12 +66,12 @@ func (e *Error) GoString() string { return "&retry.Error{" + e.Error() + "}" }
 // Is reports whether target is the status of the verdict.
 func (e *Error) Is(target error) bool { return target == error(e.Verdict.Status) }
 
+// Outcome returns what is known of the money, for packages that do not import
+// this one: an SDK's helper finds it with errors.As and an interface.
+func (e *Error) Outcome() contract.Outcome { return e.Verdict.Outcome }
+
 // Unwrap returns the cause, nil if there is none.
 func (e *Error) Unwrap() error { return e.Cause }
-
-// Outcome returns the outcome that the verdict rests on. An adapter's package,
-// which does not know this one, finds it in an SDK's error by this method.
-func (e *Error) Outcome() contract.Outcome { return e.Verdict.Outcome }
 
 // OutcomeOf returns the verdict that an error carries, also through the errors
 // that an SDK wraps around it. For nil, and for an error that says nothing of the

@@ -39,7 +39,12 @@ func classify(e endpoint, r contract.Reply) contract.Outcome {
 func decide(e endpoint, r contract.Reply, facts facts, body contract.Object) contract.Outcome {
 	status, fault := r.StatusCode, readFault(body)
 	switch {
-	case status >= 400 && fault.kind == "idempotency_error":
+	case status >= 400 && status < 500 && fault.code == "idempotency_key_in_use":
+		// The first request with this key is still running. By code: it has come
+		// with the type of a mismatch, too.
+		// https://docs.stripe.com/error-codes (2026-11-29)
+		return said(contract.InProgress, "a request with this key is being executed")
+	case status >= 400 && status < 500 && fault.kind == "idempotency_error":
 		// The key belongs to other parameters or to another endpoint. By type: the
 		// status is 400 by document, and has been 409 in the field.
 		// https://docs.stripe.com/api/idempotent_requests, https://github.com/stripe/stripe-ruby/issues/503 (2026-11-29)
@@ -67,8 +72,6 @@ func decide(e endpoint, r contract.Reply, facts facts, body contract.Object) con
 		// A redirect is not followed; a fresh server error is indeterminate, and may
 		// come from before the idempotency layer.
 		return said(contract.Unknown, "a status that does not tell whether it was executed")
-	case fault.code == "idempotency_key_in_use":
-		return said(contract.InProgress, "a request with this key is being executed")
 	case fault.kind == "":
 		// A firewall's page, an empty body, or JSON of another shape: not Stripe's word.
 		return said(contract.Unknown, "a refusal without a readable Stripe error")

@@ -240,6 +240,24 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+func TestReplayMark(t *testing.T) {
+	for mark, want := range map[string]contract.Status{
+		"true": contract.KeySpent, "TRUE": contract.KeySpent, "false": contract.Unknown, "1": contract.Unknown, "": contract.Unknown,
+	} {
+		r := reply(500, `{"error":{"type":"api_error"}}`)
+		r.Header["idempotent-replayed"] = []string{mark} // not canonical
+		got := New(nil).Classify(call("POST", api+"/v1/charges", ""), r)
+		assert.Equal(t, want, got.Status, mark)
+		assert.Equal(t, want == contract.KeySpent, got.Replayed, mark)
+	}
+}
+
+// A person who reads of a firewall's page must not look for a Stripe error.
+func TestReasonOfAPage(t *testing.T) {
+	got := New(nil).Classify(call("POST", api+"/v1/charges", ""), reply(403, "<html>"))
+	assert.Contains(t, got.Reason, "without a readable Stripe error")
+}
+
 // What the provider writes cannot break a log line.
 func TestWordsAreWords(t *testing.T) {
 	got := New(nil).Classify(call("POST", api+"/v1/charges", ""),
@@ -296,6 +314,9 @@ func TestTerms(t *testing.T) {
 	} {
 		assert.Equal(t, contract.Terms{}, a.Terms(c), "%v", c.Request)
 	}
+	odd := call("POST", api, "")
+	odd.Request.URL.Path = "x/v1/charges"
+	assert.Equal(t, contract.Terms{}, a.Terms(odd))
 	assert.NotZero(t, a.Terms(call("POST", "https://files.stripe.com/v1/files", "")), "any host")
 	assert.NotZero(t, a.Terms(call("POST", api+"/v1/coupons/50%25", "")), "an id of the caller's choice")
 	assert.Equal(t, "stripe", a.Name())

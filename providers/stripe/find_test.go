@@ -111,6 +111,8 @@ func TestFindByKey(t *testing.T) {
 		{"confirmed", call("POST", api+"/v1/payment_intents/pi_1/confirm", ""), []obj{event("k1", "payment_intent.succeeded", pi("pi_1", "succeeded", nil)), event("k1", "charge.succeeded", charge)}, []string{"pi_1"}, false},
 		{"declined", call("POST", api+"/v1/payment_intents/pi_1/confirm", ""), []obj{event("k1", "payment_intent.payment_failed", pi("pi_1", "requires_payment_method", nil)), event("k1", "charge.failed", charge)}, nil, false},
 		{"a capture that shows only its charge", call("POST", api+"/v1/payment_intents/pi_1/capture", ""), []obj{event("k1", "charge.captured", charge)}, nil, true},
+		{"confirmed by half", call("POST", api+"/v1/payment_intents/pi_1/confirm", ""), []obj{event("k1", "payment_intent.requires_action", pi("pi_1", "requires_action", nil))}, nil, false},
+		{"a reversal that shows only its transfer", call("POST", api+"/v1/transfers/tr_1/reversals", ""), []obj{event("k1", "transfer.reversed", obj{"id": "tr_1", "object": "transfer"})}, nil, true},
 		{"an update", call("POST", api+"/v1/customers/cus_1", ""), []obj{event("k1", "customer.updated", obj{"id": "cus_1", "object": "customer"})}, []string{"cus_1"}, false},
 		{"an update of something else", call("POST", api+"/v1/customers/cus_1", ""), []obj{event("k1", "customer.updated", obj{"id": "cus_2", "object": "customer"})}, nil, false},
 		{"an unknown action", call("POST", api+"/v1/quotes/qt_1/accept", ""), []obj{event("k1", "quote.accepted", obj{"id": "qt_1", "object": "quote"})}, nil, false},
@@ -228,6 +230,11 @@ func TestFindHostileLists(t *testing.T) {
 			assert.Equal(t, found == nil, err != nil, body)
 		}
 	}
+	steered := reply(200, `{"data":[{"id":"../x"}],"has_more":true}`)
+	r, _, err := New(nil).Find(t.Context(), c, contract.Finding{Stage: 1}, &steered)
+	require.NoError(t, err)
+	assert.Empty(t, r.URL.Query().Get("starting_after"), "no cursor from a page that cannot be read")
+	assert.Equal(t, "/v1/payment_intents", r.URL.Path)
 	for _, last := range []contract.Reply{
 		{StatusCode: 500, Sent: true}, {Err: context.DeadlineExceeded, Sent: true},
 		{StatusCode: 200, Sent: true, Body: []byte(`{"data":[],"has_more":false}`), Err: context.Canceled},
@@ -253,6 +260,7 @@ func TestFindIsBounded(t *testing.T) {
 	assert.False(t, got.Absent)
 	assert.Empty(t, got.Resources)
 	assert.Len(t, s.reads, 99)
+	assert.Equal(t, "/v1/payment_intents ", s.reads[50], "the list begins at its beginning")
 	assert.Equal(t, 49, strings.Count(strings.Join(s.reads, "\n"), "/v1/payment_intents"))
 }
 

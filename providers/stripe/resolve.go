@@ -23,9 +23,6 @@ func (a *Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contrac
 	if e.version == 0 {
 		return nil, fmt.Errorf("stripe: the path is of neither API, so its objects cannot be fetched")
 	}
-	if err := contract.CheckReference(o.Resource); err != nil {
-		return nil, fmt.Errorf("stripe: %w", err)
-	}
 	path := append(slices.Clone(e.segments), o.Resource)
 	if n := slices.Index(e.segments, o.Resource); n >= 0 {
 		path = path[:n+1]
@@ -34,7 +31,7 @@ func (a *Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contrac
 	}
 	for _, p := range path {
 		if err := contract.CheckReference(p); err != nil {
-			return nil, fmt.Errorf("stripe: the call's path: %w", err)
+			return nil, fmt.Errorf("stripe: %w", err)
 		}
 	}
 	return get(ctx, c, fmt.Sprintf("/v%d/%s", e.version, strings.Join(path, "/")), nil)

@@ -214,9 +214,9 @@ func noteCall(method, path string, err error) error {
 	return err
 }
 
-// OutcomeOf says what an error of stripe-go means for the money: the outcome of a
-// *retry.Error, or a status of ours, that is in its chain, or what Classify says of
-// the answer that a *stripe.Error carries. Anything else, nil too, is Unknown: of a call without an error the
+// OutcomeOf says what an error of stripe-go means for the money: the outcome of
+// ours that is in its chain, or what Classify says of the answer that a *stripe.Error
+// carries. Anything else, nil too, is Unknown: of a call without an error the
 // object itself is the proof.
 //
 // An error of a backend that is not ours does not show which request it answers.
@@ -225,14 +225,14 @@ func noteCall(method, path string, err error) error {
 func OutcomeOf(err error) contract.Outcome {
 	var (
 		e      *stripe.Error
-		told   interface{ Outcome() contract.Outcome } // a *retry.Error
+		ours   interface{ Outcome() contract.Outcome } // the loop's error
 		status contract.Status
 	)
 	answered := errors.As(err, &e)
 	switch {
 	case answered && e == nil: // and its Unwrap would panic
-	case errors.As(err, &told):
-		return told.Outcome()
+	case errors.As(err, &ours):
+		return ours.Outcome()
 	case errors.As(err, &status):
 		return contract.Outcome{Status: status, Reason: "decided before the SDK saw an answer"}
 	case answered:

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ type wire struct {
 	body    string
 	headers []string
 	err     error
+	header  http.Header // the last reply's
 	seen    []*http.Request
 	bodies  []string
 }
@@ -39,12 +42,16 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, w.err
 	}
 	p := reply(w.status, w.body, w.headers...)
+	w.header = p.Header
 	return &http.Response{StatusCode: w.status, Header: p.Header, Body: io.NopCloser(bytes.NewReader(p.Body)), Request: r}, nil
 }
 
 func (w *wire) keys() (keys []string) {
 	for _, r := range w.seen {
-		keys = append(keys, fmt.Sprint(contract.HeaderValues(r.Header, "Idempotency-Key")))
+		keys = append(keys, strings.Join(contract.HeaderValues(r.Header, "Idempotency-Key"), "; "))
+		if len(r.Header["Idempotency-Key"]) == 0 {
+			keys[len(keys)-1] = "none"
+		}
 	}
 	return keys
 }
@@ -72,7 +79,7 @@ func TestBackendKey(t *testing.T) {
 		got, err := sdkOn(w).PaymentIntents.New(p)
 		require.NoError(t, err)
 		assert.Equal(t, "pi_1", got.ID)
-		assert.Equal(t, []string{"[k1]"}, w.keys())
+		assert.Equal(t, []string{"k1"}, w.keys())
 		assert.Equal(t, "acct_1", w.seen[0].Header.Get("Stripe-Account"))
 		assert.Equal(t, "https://api.stripe.com/v1/payment_intents", w.seen[0].URL.String())
 		assert.Equal(t, "amount=100&currency=usd", w.bodies[0])
@@ -85,7 +92,7 @@ func TestBackendKey(t *testing.T) {
 		p.Context = contract.WithKey(ctx, "k2")
 		_, err = sc.PaymentIntents.New(p)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"[k1]", "[k2]"}, w.keys())
+		assert.Equal(t, []string{"k1", "k2"}, w.keys())
 		assert.Nil(t, p.IdempotencyKey)
 	})
 	t.Run("from the extra headers", func(t *testing.T) {
@@ -93,20 +100,20 @@ func TestBackendKey(t *testing.T) {
 		p.Headers = http.Header{"idempotency-key": {"k1"}}
 		_, err := sdkOn(w).PaymentIntents.New(p)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"[k1]"}, w.keys())
+		assert.Equal(t, []string{"k1"}, w.keys())
 	})
 	t.Run("the same from everywhere", func(t *testing.T) {
 		w, p := newWire(), intentParams(contract.WithKey(ctx, "k1"))
 		p.SetIdempotencyKey("k1")
 		_, err := sdkOn(w).PaymentIntents.New(p)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"[k1]"}, w.keys())
+		assert.Equal(t, []string{"k1"}, w.keys())
 	})
 	t.Run("without, as was said", func(t *testing.T) {
 		w := newWire()
 		_, err := sdkOn(w).PaymentIntents.New(intentParams(contract.WithoutKey(ctx)))
 		require.NoError(t, err)
-		assert.Equal(t, []string{"[]"}, w.keys(), "no made-up key, and no empty one")
+		assert.Equal(t, []string{"none"}, w.keys(), "no made-up key, and no empty one")
 		assert.Equal(t, "amount=100&currency=usd", w.bodies[0])
 	})
 	t.Run("a delete needs none", func(t *testing.T) {
@@ -115,7 +122,7 @@ func TestBackendKey(t *testing.T) {
 			_, err := sdkOn(w).Customers.Del("cus_1", p)
 			require.NoError(t, err)
 		}
-		assert.Equal(t, []string{"[]", "[]", "[]"}, w.keys())
+		assert.Equal(t, []string{"none", "none", "none"}, w.keys())
 	})
 	t.Run("a read has none", func(t *testing.T) {
 		w := newWire()
@@ -125,7 +132,7 @@ func TestBackendKey(t *testing.T) {
 		l := &sdk.PaymentIntentListParams{}
 		l.Context = contract.WithKey(ctx, "k1")
 		assert.False(t, sdkOn(w).PaymentIntents.List(l).Next())
-		assert.Equal(t, []string{"[]", "[]"}, w.keys())
+		assert.Equal(t, []string{"none", "none"}, w.keys())
 	})
 }
 
@@ -176,9 +183,9 @@ func TestBackendEveryEntry(t *testing.T) {
 	require.NoError(t, b.CallStreaming("POST", "/v1/x", "sk", p, &sdk.APIStream{}))
 	require.NoError(t, b.Call("POST", "/v1/x", "sk", p, &v))
 	require.NoError(t, b.CallRaw("DELETE", "/v2/x", "sk", nil, p, &v))
-	assert.Equal(t, []string{"[k1]", "[k1]", "[k1]", "[k1]", "[k1]"}, w.keys())
+	assert.Equal(t, []string{"k1", "k1", "k1", "k1", "k1"}, w.keys())
 	assert.Nil(t, p.IdempotencyKey)
-	assert.Panics(t, func() { Backend(nil) })
+	assert.PanicsWithValue(t, "stripe: Backend needs a client", func() { Backend(nil) })
 }
 
 func TestBackendSendsOnce(t *testing.T) {
@@ -301,6 +308,7 @@ func TestOutcomeOfKnowsTheRequest(t *testing.T) {
 	_, err = sdkOn(w).PaymentIntents.Confirm("pi_1", c)
 	assert.Equal(t, contract.Duplicate, OutcomeOf(err).Status)
 	assert.Empty(t, w.seen[0].Header.Get(callHeader), "it is not sent")
+	assert.Empty(t, w.header.Get(callHeader), "and not written into what others may read")
 }
 
 func TestOutcomeOfAWaitWithoutADate(t *testing.T) {
@@ -321,4 +329,16 @@ func TestBackendDeclinedCard(t *testing.T) {
 	assert.Equal(t, sdk.DeclineCodeInsufficientFunds, typed.DeclineCode)
 	assert.IsType(t, &sdk.CardError{}, typed.Err)
 	assert.Equal(t, contract.Declined, OutcomeOf(err).Status)
+}
+
+// ourError is an error with an outcome, as the loop's is.
+type ourError struct{ o contract.Outcome }
+
+func (ourError) Error() string               { return "ours" }
+func (e ourError) Outcome() contract.Outcome { return e.o }
+
+// An error of the loop keeps all that it knows on its way through the SDK.
+func TestOutcomeOfKeepsTheLoopsOutcome(t *testing.T) {
+	want := contract.Outcome{Status: contract.InProgress, RetryAfter: time.Minute, Code: "x", Resource: "pi_1"}
+	assert.Equal(t, want, OutcomeOf(&url.Error{Op: "Post", URL: "/", Err: ourError{want}}))
 }

@@ -13,9 +13,11 @@ import (
 
 // Classify says what one reply revealed.
 func (a *Adapter) Classify(c contract.Call, r contract.Reply) contract.Outcome {
-	o := decide(endpointOf(c.Request), c, r)
+	e := endpointOf(c.Request)
+	o := decide(e, c, r)
 	switch o.Status {
 	case contract.Unknown, contract.InProgress, contract.NotExecuted:
+		o.NoResend = e.once && r.Sent
 		o.RetryAfter = r.Wait()
 	}
 	// Not documented; a request id costs nothing and helps support.

@@ -15,7 +15,6 @@ import (
 type comparison struct {
 	different []string // proves that it is another request's
 	unseen    []string // must be shown for it to be this request's
-	marks     int      // metadata pairs in common that tell operations apart
 }
 
 func (c comparison) equal() bool { return len(c.different) == 0 && len(c.unseen) == 0 }
@@ -30,22 +29,14 @@ func asked(e endpoint, c contract.Call) (contract.Object, error) {
 }
 
 // compare compares a resource with what was asked.
-func (a *Adapter) compare(k *resource, asked, shown contract.Object) comparison {
+func compare(k *resource, asked, shown contract.Object) comparison {
 	var c comparison
 	c.compare(k.fields, asked, shown)
-	c.metadata(asked, shown, a.identifies)
+	c.metadata(asked, shown)
 	if k == payment {
-		c.payouts(asked, shown, a.identifies)
+		c.payouts(asked, shown)
 	}
 	return c
-}
-
-// identifies reports whether a metadata key tells one operation from another.
-func (a *Adapter) identifies(key string) bool {
-	if len(a.operationMetadata) > 0 {
-		return slices.Contains(a.operationMetadata, key)
-	}
-	return key != remitter
 }
 
 // remitter is the metadata key that Zepto gives a meaning: a name on statements.
@@ -75,7 +66,7 @@ func (c *comparison) compare(fields []field, asked, shown contract.Object) {
 }
 
 // payouts compares the payouts of a payment, in any order.
-func (c *comparison) payouts(asked, shown contract.Object, identifies func(string) bool) {
+func (c *comparison) payouts(asked, shown contract.Object) {
 	want, got := objects(asked.List("payouts")), objects(shown.List("payouts"))
 	switch {
 	case len(want) == 0 || len(got) == 0:
@@ -84,15 +75,15 @@ func (c *comparison) payouts(asked, shown contract.Object, identifies func(strin
 		c.different = append(c.different, fmt.Sprintf("%d payouts where %d were asked", len(got), len(want)))
 	case len(want) == 1:
 		c.compare(payoutFields, want[0], got[0])
-		c.metadata(want[0], got[0], identifies)
+		c.metadata(want[0], got[0])
 	default:
-		c.manyPayouts(want, got, identifies)
+		c.manyPayouts(want, got)
 	}
 }
 
 // manyPayouts pairs each payout that was asked with one that is shown. Those with
 // most metadata choose first, since they have the least choice.
-func (c *comparison) manyPayouts(want, got []contract.Object, identifies func(string) bool) {
+func (c *comparison) manyPayouts(want, got []contract.Object) {
 	if a, b := payoutKeys(want), payoutKeys(got); !slices.Equal(a, b) {
 		c.different = append(c.different, fmt.Sprintf("payouts of %s where %s were asked", amounts(got), amounts(want)))
 		return
@@ -104,10 +95,7 @@ func (c *comparison) manyPayouts(want, got []contract.Object, identifies func(st
 		paired := slices.IndexFunc(got, func(g contract.Object) bool {
 			var one comparison
 			one.compare(payoutFields, w, g)
-			one.metadata(w, g, identifies)
-			if one.equal() {
-				c.marks += one.marks
-			}
+			one.metadata(w, g)
 			return one.equal()
 		})
 		if paired < 0 {
@@ -150,7 +138,7 @@ func objects(list []any) []contract.Object {
 
 // metadata compares every pair that was asked. What the resource has beside them
 // does not matter; a resource that shows no metadata at all proves nothing.
-func (c *comparison) metadata(asked, shown contract.Object, identifies func(string) bool) {
+func (c *comparison) metadata(asked, shown contract.Object) {
 	want := asked.Object("metadata")
 	got, shows := shown["metadata"].(contract.Object)
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -166,9 +154,6 @@ func (c *comparison) metadata(asked, shown contract.Object, identifies func(stri
 		default:
 			switch same(term, w, g) {
 			case yes:
-				if identifies(key) {
-					c.marks++
-				}
 			case no:
 				// Its values are the caller's own and may be personal.
 				c.different = append(c.different, "another metadata "+metadataName(key)+" than was asked")
@@ -258,15 +243,11 @@ func show(what value, v any) string {
 // integer returns a whole number in its one spelling, with no limit of size.
 func integer(v any) (string, bool) {
 	s, ok := text(v)
-	if _, isBool := v.(bool); !ok || isBool {
-		return "", false
-	}
 	digits, negative := strings.CutPrefix(s, "-")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return "", false
 	}
-	digits = strings.TrimLeft(digits, "0")
-	switch {
+	switch digits = strings.TrimLeft(digits, "0"); {
 	case digits == "":
 		return "0", true
 	case negative:

@@ -48,15 +48,15 @@ func (a *Adapter) Find(ctx context.Context, c contract.Call, so contract.Finding
 	case e.payTo:
 		return findUID(ctx, c, e.makes, so, last)
 	}
-	want, err := asked(e, c)
-	if err != nil || !a.marked(want) {
+	want, _ := asked(e, c) // what cannot be read carries no metadata
+	if !a.marked(want) {
 		so.Reason = "the request carries no metadata that tells it from an equal one, so no entry of a list can be taken for it"
 		return nil, so, nil
 	}
 	if last == nil {
 		return page(ctx, c, e.makes, so, 1)
 	}
-	return a.readPage(ctx, c, e.makes, want, so, *last)
+	return readPage(ctx, c, e.makes, want, so, *last)
 }
 
 // findUID asks for the one resource that the uid can name.
@@ -90,7 +90,7 @@ func page(ctx context.Context, c contract.Call, k *resource, so contract.Finding
 
 // readPage takes what is this operation's from a page, and goes on to the next
 // one unless this one was the last that matters.
-func (a *Adapter) readPage(ctx context.Context, c contract.Call, k *resource, want contract.Object, so contract.Finding, last contract.Reply) (*http.Request, contract.Finding, error) {
+func readPage(ctx context.Context, c contract.Call, k *resource, want contract.Object, so contract.Finding, last contract.Reply) (*http.Request, contract.Finding, error) {
 	n, err := strconv.Atoi(so.Cursor)
 	if err != nil || n < 1 || n > maxPage || strconv.Itoa(n) != so.Cursor {
 		return nil, so, errLookUp
@@ -105,7 +105,7 @@ func (a *Adapter) readPage(ctx context.Context, c contract.Call, k *resource, wa
 		if at, dated := createdAt(x); kindOf(ref) != k || dated && at.Before(since) {
 			continue
 		}
-		if is := a.compare(k, want, x); is.equal() && is.marks > 0 {
+		if compare(k, want, x).equal() { // its metadata, too
 			so.Resources = with(so.Resources, ref)
 		}
 	}
@@ -130,6 +130,14 @@ func (a *Adapter) marked(want contract.Object) bool {
 		}
 	}
 	return false
+}
+
+// identifies reports whether a metadata key tells one operation from another.
+func (a *Adapter) identifies(key string) bool {
+	if len(a.operationMetadata) > 0 {
+		return slices.Contains(a.operationMetadata, key)
+	}
+	return key != remitter
 }
 
 func entriesOf(r contract.Reply) ([]contract.Object, bool) {

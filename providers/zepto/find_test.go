@@ -129,6 +129,20 @@ func TestFindTellsOperationsApart(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"PB.1"}, so.Resources)
+
+	// A time without a zone is UTC, and old is old in that form, too.
+	_, so, err = walk(t, New(nil), c, func(int) contract.Reply {
+		return answer(200, list(`{"ref":"PB.1","payouts":[{"amount":100,"recipient_contact_id":"c","metadata":{"order_id":"o-1"},"created_at":"2026-11-29T08:59:59"}]}`))
+	})
+	require.NoError(t, err)
+	assert.Empty(t, so.Resources)
+
+	// A payment is as young as its youngest payout.
+	at, dated := createdAt(contract.Object{"payouts": []any{
+		contract.Object{"created_at": "2026-11-29T10:00:00Z"}, contract.Object{"created_at": "2026-11-28T10:00:00Z"},
+	}})
+	assert.True(t, dated)
+	assert.Equal(t, sent, at)
 }
 
 func TestFindAlarm(t *testing.T) {

@@ -85,7 +85,7 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		return out
 	}
 	out.State = state(data)
-	switch is := a.compare(k, want, data); {
+	switch is := compare(k, want, data); {
 	case len(is.different) > 0:
 		out.Status = contract.KeyReused
 		out.Reason = fmt.Sprintf("the key belongs to another request: %s shows %s", o.Resource, strings.Join(is.different, "; "))

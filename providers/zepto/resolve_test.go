@@ -51,6 +51,8 @@ func TestResolveRequest(t *testing.T) {
 	dots := call(t, "POST", "/payto/payments", `{"uid":"..","agreement_uid":"a-1","amount":100}`)
 	_, err = a.ResolveRequest(t.Context(), dots, duplicate(".."))
 	assert.ErrorIs(t, err, contract.ErrReference)
+	assert.Equal(t, contract.Duplicate, a.ClassifyResolve(dots, duplicate(".."),
+		answer(200, `{"data":{"uid":"..","agreement_uid":"a-1","amount":100}}`)).Status)
 
 	_, err = a.ResolveRequest(t.Context(), call(t, "POST", "/contacts/anyone", "{}"), duplicate("c-1"))
 	assert.ErrorIs(t, err, ErrReference)
@@ -88,6 +90,7 @@ func TestCompare(t *testing.T) {
 		{"amount with an exponent", "/payments", one, payment(payout(`1e2`, con, ""), ""), contract.Duplicate, ""},
 		{"amount of great exponent", "/payments", one, payment(payout(`1e999999999`, con, ""), ""), contract.Duplicate, ""},
 		{"amount as a bool", "/payments", one, payment(payout(`true`, con, ""), ""), contract.Duplicate, ""},
+		{"empty amount", "/payments", payment(payout(`0`, con, ""), ""), payment(payout(`""`, con, ""), ""), contract.Duplicate, ""},
 		{"negative amount", "/payments", one, payment(payout(`-100`, con, ""), ""), contract.KeyReused, "amount -100 where 100 was asked"},
 		{"edge of int64", "/payments", payment(payout(big, con, ""), ""), payment(payout(big, con, ""), ""), contract.Succeeded, ""},
 		{"past the edge of int64", "/payments", payment(payout(big, con, ""), ""), payment(payout(big1, con, ""), ""), contract.KeyReused, big1 + " where " + big + " was asked"},
@@ -112,9 +115,15 @@ func TestCompare(t *testing.T) {
 		{"two equal, told apart by metadata", "/payments",
 			payment(payout("1", con, "")+","+payout("1", con, `,"metadata":{"n":"b"}`), ""),
 			payment(payout("1", con, `,"metadata":{"n":"b"}`)+","+payout("1", con, `,"metadata":{}`), ""), contract.Succeeded, ""},
+		{"two, one recipient in capitals", "/payments", payment(payout("1", con, "")+","+payout("2", con, ""), ""), payment(payout("2", con, "")+","+payout("1", strings.ToUpper(con), ""), ""), contract.Succeeded, ""},
+		{"a payout and a text", "/payments", one, payment(payout("100", con, "")+`,"x"`, ""), contract.Duplicate, "payouts"},
 		{"two, metadata of one missing", "/payments",
 			payment(payout("1", con, "")+","+payout("1", con, `,"metadata":{"n":"b"}`), ""),
 			payment(payout("1", con, "")+","+payout("1", con, ""), ""), contract.Duplicate, ""},
+
+		{"two equal, one shown for both", "/payments",
+			payment(payout("1", con, `,"metadata":{"n":"a"}`)+","+payout("1", con, `,"metadata":{"n":"a"}`), ""),
+			payment(payout("1", con, `,"metadata":{"n":"a"}`)+","+payout("1", con, `,"metadata":{"n":"b"}`), ""), contract.Duplicate, "payouts"},
 
 		{"metadata", "/payments", payment(payout("100", con, ""), `,"metadata":{"a":"1"}`), payment(payout("100", con, ""), `,"metadata":{"a":"1","b":"2"}`), contract.Succeeded, ""},
 		{"metadata number kept as text", "/payments", payment(payout("100", con, ""), `,"metadata":{"a":1}`), payment(payout("100", con, ""), `,"metadata":{"a":"1"}`), contract.Succeeded, ""},
@@ -156,6 +165,7 @@ func TestCompare(t *testing.T) {
 		{"PayTo alias resolved", "/payto/payments", `{"uid":"u","amount":1,"creditor":{"account_identifier":{"type":"alias_email","value":"payee@example.com"}}}`, `{"uid":"u","amount":1,"creditor":{"account_identifier":{"type":"bban","value":"123456-7654321"}}}`, contract.Duplicate, "creditor.account_identifier"},
 		{"agreement of other terms", "/payto/agreements", `{"uid":"u","payment_terms":{"type":"variable","max_amount":100}}`, `{"uid":"u","payment_terms":{"type":"variable","max_amount":200}}`, contract.KeyReused, "payment_terms.max_amount 200 where 100"},
 		{"agreement of another type", "/payto/agreements", `{"uid":"u","payment_terms":{"type":"variable"}}`, `{"uid":"u","payment_terms":{"type":"fixed"}}`, contract.KeyReused, "payment_terms.type fixed where variable"},
+		{"agreement without its debtor", "/payto/agreements", `{"uid":"u","payment_terms":{"type":"variable"},"debtor":{"account_identifier":{"type":"bban","value":"123456-1234567"}}}`, `{"uid":"u","payment_terms":{"type":"variable"}}`, contract.Duplicate, "debtor.account_identifier"},
 		{"agreement without terms", "/payto/agreements", `{"uid":"u"}`, `{"uid":"u"}`, contract.Duplicate, "payment_terms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

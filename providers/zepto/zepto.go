@@ -107,6 +107,7 @@ type endpoint struct {
 	key          keyRule
 	idempotent   bool  // documented as safe to repeat without a key
 	payTo        bool  // belongs to PayTo
+	once         bool  // each request that arrives may pay: an answer ends it, a throttle too
 	bare         int   // the status of its success, where that is documented without a body
 	bareRefusals []int // statuses of refusals that are documented without a body
 
@@ -133,7 +134,7 @@ var endpoints = []endpoint{
 	{method: http.MethodPost, path: "payto/agreements", makes: payToAgreement, key: keyInUID, payTo: true, bareRefusals: []int{403}},
 	{method: http.MethodPost, path: "payto/refunds", makes: payToRefund, payTo: true},
 
-	{method: http.MethodPost, path: "payto/payments/*/retry", payTo: true, bare: 202, bareRefusals: []int{403}},
+	{method: http.MethodPost, path: "payto/payments/*/retry", payTo: true, once: true, bare: 202, bareRefusals: []int{403}},
 	{method: http.MethodPost, path: "payto/agreements/*/amendment", payTo: true, bare: 202, bareRefusals: []int{403, 404}},
 	{method: http.MethodPost, path: "payto/agreements/*/amendment/recall", payTo: true, bare: 202, bareRefusals: []int{403}},
 	{method: http.MethodPost, path: "payto/agreements/*/cancellation", payTo: true, bare: 202, bareRefusals: []int{403, 404}},

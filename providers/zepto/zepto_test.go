@@ -244,6 +244,9 @@ func TestTerms(t *testing.T) {
 		assert.False(t, terms.HonoursKeys(), path)
 	}
 	assert.False(t, a.Terms(contract.Call{}).HonoursKeys())
+	bare := call(t, "POST", "/payments", "")
+	bare.Request.URL.Path = "payments"
+	assert.False(t, a.Terms(bare).HonoursKeys())
 }
 
 // TestClassifyEdges holds what no document shows.
@@ -290,6 +293,8 @@ func TestClassifyEdges(t *testing.T) {
 		{"PayTo uid of another case", payTo, answer(201, `{"data":{"uid":"U-1"}}`), contract.Unknown, "", ""},
 		{"retry with a page", retry, answer(202, page), contract.Unknown, "", ""},
 		{"retry with 200", retry, answer(200, `{"data":{"uid":"u-1"}}`), contract.Unknown, "", ""},
+		{"retry with 204", retry, answer(204, ""), contract.Unknown, "", ""},
+		{"contact of a steering id", contact, answer(201, `{"data":{"id":"../c"}}`), contract.Unknown, "", ""},
 		{"retry cut", retry, contract.Reply{StatusCode: 202, Sent: true, Err: io.ErrUnexpectedEOF}, contract.Unknown, "", ""},
 
 		{"409 with a wait", pay, answer(409, dup, "Retry-After", "5"), contract.Duplicate, "PB.1", ""},
@@ -332,6 +337,8 @@ func TestClassifyEdges(t *testing.T) {
 		{"422 second of two codes", payTo, answer(422, `{"errors":[{"title":"t","code":"ZPUNP00"},{"title":"t","code":"ZPPAY00"}]}`), contract.Duplicate, "u-1", "ZPPAY00"},
 		{"422 about another uid", payTo, answer(422, `{"errors":[{"title":"t","code":"ZPPAY00","meta":{"resource_uid":"u-2"}}]}`), contract.Unknown, "", "ZPPAY00"},
 		{"422 about this uid", payTo, answer(422, `{"errors":[{"title":"t","code":"ZPPAY00","meta":{"resource_uid":"u-1"}}]}`), contract.Duplicate, "u-1", "ZPPAY00"},
+		{"422 that names the agreement", payTo, answer(422, `{"errors":[{"title":"t","code":"ZPPAY12","meta":{"resource_ref":"P.1"}}]}`), contract.Rejected, "", "ZPPAY12"},
+		{"422 for a steering uid", call(t, "POST", "/payto/payments", `{"uid":"../u"}`), answer(422, `{"errors":[{"title":"t","code":"ZPPAY00"}]}`), contract.Duplicate, "", "ZPPAY00"},
 		{"422 code of an agreement", payTo, answer(422, `{"errors":[{"title":"t","code":"ZPAGR00"}]}`), contract.Unknown, "", "ZPAGR00"},
 		{"400 with the code", payTo, answer(400, `{"errors":[{"title":"t","code":"ZPPAY00"}]}`), contract.Unknown, "", "ZPPAY00"},
 		{"the code at a retry", retry, answer(422, `{"errors":[{"title":"t","code":"ZPPAY00"}]}`), contract.Unknown, "", "ZPPAY00"},
@@ -355,6 +362,13 @@ func TestClassifyEdges(t *testing.T) {
 			assert.GreaterOrEqual(t, o.RetryAfter, time.Duration(0))
 		})
 	}
+}
+
+func TestStateOfPayouts(t *testing.T) {
+	c := keyed(t, "/payments", "{}")
+	o := New(nil).Classify(c, answer(201, `{"data":{"ref":"PB.1","payouts":[{"status":"cleared"},{"status":"voided"}]}}`))
+	assert.Equal(t, contract.Succeeded, o.Status)
+	assert.Empty(t, o.State, "one payout's state is not the payment's")
 }
 
 func TestWaitIsKept(t *testing.T) {

@@ -120,9 +120,7 @@ func Fold(v Verdict, o Outcome) Verdict {
 	case supersedes(o, v):
 		next.Outcome = carry(o, v.Outcome)
 	}
-	if !fresh(v) {
-		next.RetryAfter, next.NoResend = advice(v, next, o)
-	}
+	next.RetryAfter, next.NoResend = advice(v, next, o)
 	if len(next.Resources) > 1 {
 		next.Status = Duplicate
 		next.Reason = next.DuplicateEffect().Error()
@@ -136,9 +134,9 @@ func fresh(v Verdict) bool {
 }
 
 // notOurs reports whether o is the comparison that showed that what a duplicate
-// refers to is not this operation.
+// refers to is not this operation. Against a success it counts for nothing.
 func notOurs(v Verdict, o Outcome) bool {
-	return !v.Confirmed && v.Status == Duplicate && o.Status == KeyReused && o.Source == FromLookUp
+	return !v.Confirmed && o.Status == KeyReused && o.Source == FromLookUp
 }
 
 // supersedes reports whether new evidence replaces what is known.
@@ -152,7 +150,7 @@ func supersedes(o Outcome, v Verdict) bool {
 			newRank == oldRank && v.Resource == "" && o.Resource != ""
 	case v.Status == Declined:
 		return newRank > oldRank || o.Status == Declined
-	case oldRank == rankFinal && v.Status == NotExecuted && o.Source == FromReply && o.Status != NotExecuted:
+	case v.Status == NotExecuted && o.Source == FromReply && o.Status != NotExecuted:
 		return true // nothing is in doubt, and a later attempt says what to do
 	case oldRank == rankFinal:
 		// What was read before an attempt cannot speak of that attempt, so a new

@@ -22,8 +22,16 @@ type Verdict struct {
 
 // AllowsNewKey reports whether the same business action may be tried again
 // under a new key: only when it is proven that nothing took effect under this
-// one. Where it is false, a new key may pay twice.
-func (v Verdict) AllowsNewKey() bool { return v.Effect() == EffectNone }
+// one. Where it is false, a new key may pay twice. A reply that says that the key
+// belongs to another request does not allow it: that request may be the same
+// action with a changed payload, and nothing is known of it. A fetched resource
+// that proved to be another action's does.
+func (v Verdict) AllowsNewKey() bool {
+	if v.Status == KeyReused {
+		return v.Source == FromLookUp
+	}
+	return v.Effect() == EffectNone
+}
 
 // Settled reports whether the evidence is final: the effect exists, or the
 // provider executed and refused, or an authoritative look-up or a comparison

@@ -120,8 +120,9 @@ func (c *Client) classify(call contract.Call, r contract.Reply) contract.Outcome
 }
 
 // possible reports whether a reply can show the status at all: without a whole
-// answer nothing is certain, but that a request which never left did nothing,
-// and what the head of an answer says of a throttle or of work under way.
+// answer nothing is certain, but that a request which never left did nothing, and
+// what the head of an answer says of a throttle, of work under way, or of a key
+// that is bound to a saved error.
 func possible(s contract.Status, r contract.Reply) bool {
 	switch {
 	case s == contract.Unknown:
@@ -129,7 +130,7 @@ func possible(s contract.Status, r contract.Reply) bool {
 	case r.StatusCode == 0:
 		return s == contract.NotExecuted && !r.Sent
 	case r.Err != nil:
-		return s == contract.NotExecuted || s == contract.InProgress
+		return s == contract.NotExecuted || s == contract.InProgress || s == contract.KeySpent
 	default:
 		return true
 	}

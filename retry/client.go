@@ -3,6 +3,7 @@ package retry
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/idempact/idempact/contract"
@@ -13,6 +14,7 @@ import (
 // happened. It is safe for concurrent use. Make one for each account and keep it.
 type Client struct {
 	adapter contract.Adapter
+	name    string // of the adapter
 	options Options
 	flights flights
 }
@@ -27,7 +29,11 @@ func NewClient(a contract.Adapter, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{adapter: a, options: options}, nil
+	name, err := guard("Name", a.Name)
+	if err != nil {
+		return nil, fmt.Errorf("retry: %w", err)
+	}
+	return &Client{adapter: a, name: name, options: options}, nil
 }
 
 // Do runs one operation and returns what it came to. The error is nil only when
@@ -119,16 +125,22 @@ func (c *Client) operate(req *http.Request) (*flight, *Error) {
 
 // pass sends a read, once.
 func (c *Client) pass(req *http.Request) (*http.Response, error) {
-	r := req
+	r := req.Clone(req.Context())
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	basicAuth(r)
 	if c.options.Authorize != nil {
-		r = req.Clone(req.Context())
 		if err := c.options.Authorize(r); err != nil {
 			closeBody(req)
 			return nil, err
 		}
 	}
 	resp, err := c.options.Transport.RoundTrip(r)
-	if err == nil && resp != nil && resp.Body != nil {
+	if err == nil && resp == nil {
+		return nil, errNoResponse
+	}
+	if err == nil && resp.Body != nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, c.options.MaxBodyBytes)
 	}
 	return resp, err

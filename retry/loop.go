@@ -30,7 +30,7 @@ func (f *flight) run(ctx context.Context) {
 	case f.verdict.Attempts > 0:
 		// An earlier flight was abandoned: what its last answer asked for holds.
 		f.decide(ctx)
-		if f.next != contract.Resend || f.later || !sleep(ctx, f.wait) {
+		if f.next != contract.Resend || f.later || !sleep(ctx, f.wait) || f.ready(ctx) != nil {
 			break
 		}
 		fallthrough
@@ -53,7 +53,7 @@ func (f *flight) loop(ctx context.Context) {
 		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration {
 			return f.wait
 		},
-		PrepareRetry: func(*http.Request) error { return f.stillFresh() },
+		PrepareRetry: func(r *http.Request) error { return f.ready(r.Context()) },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, "http://operation.invalid", nil)
@@ -82,15 +82,14 @@ func (f *flight) attempt(ctx context.Context) {
 		f.firstSent = started
 	}
 	f.sends++
-	call := f.call()
-	reply, got := f.client.exchange(ctx, call.Request, call.Body, f.op.terms)
+	reply, got := f.send(ctx)
 	if got != nil {
 		f.last, f.lastSend = got, f.sends
 	}
 	if reply.Err != nil {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
-	o := f.client.classify(call, reply)
+	o := f.client.classify(f.call(), reply)
 	if o.RequestID != "" {
 		f.requestID = o.RequestID
 	}
@@ -99,15 +98,26 @@ func (f *flight) attempt(ctx context.Context) {
 	f.tell(ctx, contract.Resend, started, reply)
 }
 
-// call returns the operation as adapters see it.
+// send sends the operation's own request.
+func (f *flight) send(ctx context.Context) (contract.Reply, *answer) {
+	call := f.op.call
+	return f.client.exchange(ctx, call.Request, call.Body, f.op.terms, f.fresh)
+}
+
+// call returns the operation as adapters see it: a copy, since what is sent must
+// stay as it is.
 func (f *flight) call() contract.Call {
 	c := f.op.call
+	c.Request = c.Request.Clone(c.Request.Context())
 	c.FirstSent = f.firstSent
 	return c
 }
 
 // classify asks the adapter, and takes no answer from it that cannot be.
 func (c *Client) classify(call contract.Call, r contract.Reply) contract.Outcome {
+	if u := (*unsent)(nil); errors.As(r.Err, &u) {
+		return contract.Outcome{Status: contract.NotExecuted, Reason: "nothing was sent: " + u.reason}
+	}
 	o, err := guard("Classify", func() contract.Outcome { return c.adapter.Classify(call, r) })
 	if err != nil {
 		return contract.Outcome{Reason: err.Error()}
@@ -212,11 +222,22 @@ func (f *flight) life() time.Duration {
 	return f.client.options.keyLife(f.op.terms)
 }
 
-var errTooLate = errors.New("the wait took longer than it may")
+var errTooLate = errors.New("the key has become too old meanwhile")
 
-// stillFresh looks again after the wait: a machine may have slept meanwhile.
-func (f *flight) stillFresh() error {
-	if f.age(0) >= f.life() || time.Since(f.started) > f.client.options.MaxElapsed {
+// fresh is asked just before a send: Authorize may have taken its time.
+func (f *flight) fresh() error {
+	if f.age(0) >= f.life() {
+		return errTooLate
+	}
+	return nil
+}
+
+// ready looks again after the wait: a machine may have slept meanwhile.
+func (f *flight) ready(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // the timer and the context ended together
+	}
+	if f.fresh() != nil || time.Since(f.started) > f.client.options.MaxElapsed {
 		f.next = f.giveUp()
 		return errTooLate
 	}

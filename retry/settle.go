@@ -138,7 +138,7 @@ func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request
 		}
 		r.left--
 		started := time.Now()
-		reply, got := r.client.exchange(ctx, head, nil, r.op.terms)
+		reply, got := r.client.exchange(ctx, head, nil, r.op.terms, func() error { return nil })
 		r.tell(ctx, step, started, reply)
 		wait := max(reply.Wait(), r.backoff())
 		if !passing(reply) || try == triesOfRead || wait > r.client.options.MaxWait || !sleep(ctx, wait) {

@@ -125,6 +125,13 @@ func (p *provider) listen(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(serveAll(l, p.serve))
+	return "http://" + l.Addr().String()
+}
+
+// serveAll serves what the listener accepts until stop is called, which closes
+// everything and waits for the end of it.
+func serveAll(l net.Listener, serve func(net.Conn)) (stop func()) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn
@@ -137,10 +144,10 @@ func (p *provider) listen(t *testing.T) string {
 			mu.Lock()
 			conns = append(conns, conn)
 			mu.Unlock()
-			all.Go(func() { p.serve(conn) })
+			all.Go(func() { serve(conn) })
 		}
 	})
-	t.Cleanup(func() {
+	return func() {
 		l.Close()
 		mu.Lock()
 		for _, c := range conns {
@@ -148,8 +155,7 @@ func (p *provider) listen(t *testing.T) string {
 		}
 		mu.Unlock()
 		all.Wait()
-	})
-	return "http://" + l.Addr().String()
+	}
 }
 
 // The acts.

@@ -131,7 +131,8 @@ func (c *Client) classify(call contract.Call, r contract.Reply) contract.Outcome
 
 // possible reports whether a reply can show the status at all: without a whole
 // answer nothing is certain, but that a request which never left did nothing,
-// and what the head of an answer says of a throttle or of work under way.
+// and what the head of an answer says of a throttle or of work under way. An
+// error or a redirect confirms no success.
 func possible(s contract.Status, r contract.Reply) bool {
 	switch {
 	case s == contract.Unknown:
@@ -140,9 +141,16 @@ func possible(s contract.Status, r contract.Reply) bool {
 		return s == contract.NotExecuted && !r.Sent
 	case r.Err != nil:
 		return s == contract.NotExecuted || s == contract.InProgress
+	case s == contract.Succeeded:
+		return good(r)
 	default:
 		return true
 	}
+}
+
+// good reports whether the reply is a whole 2xx.
+func good(r contract.Reply) bool {
+	return r.Err == nil && r.StatusCode >= 200 && r.StatusCode < 300
 }
 
 // decide says what follows on the last answer: the one place that does.
@@ -151,6 +159,9 @@ func (f *flight) decide(ctx context.Context) {
 	v := f.verdict
 	asked := v.Last.RetryAfter
 	f.wait = max(asked, f.backoff())
+	if asked > 0 && !f.fits(ctx, f.wait) {
+		f.wait = asked // no more than that, where there is no time for it
+	}
 	f.later = false
 	switch {
 	case v.Settled():

@@ -135,6 +135,7 @@ func serveAll(l net.Listener, serve func(net.Conn)) (stop func()) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn
+	var stopped bool
 	all.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -143,6 +144,9 @@ func serveAll(l net.Listener, serve func(net.Conn)) (stop func()) {
 			}
 			mu.Lock()
 			conns = append(conns, conn)
+			if stopped {
+				conn.Close()
+			}
 			mu.Unlock()
 			all.Go(func() { serve(conn) })
 		}
@@ -150,6 +154,7 @@ func serveAll(l net.Listener, serve func(net.Conn)) (stop func()) {
 	return func() {
 		l.Close()
 		mu.Lock()
+		stopped = true
 		for _, c := range conns {
 			c.Close()
 		}

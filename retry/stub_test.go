@@ -232,7 +232,10 @@ func post(ctx context.Context, body string) *http.Request {
 // virtual runs the test in virtual time.
 func virtual(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	synctest.Test(t, test)
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Hour) }) // for what a slow provider is still doing
+		test(t)
+	})
 }
 
 // wantVerdict checks what an operation came to, and that the error and the result

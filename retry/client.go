@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/idempact/idempact/contract"
 )
@@ -59,7 +60,7 @@ func (c *Client) Do(req *http.Request) (*Result, error) {
 	if refused != nil {
 		return &Result{Verdict: refused.Verdict}, refused
 	}
-	result := &Result{Verdict: f.verdict, Response: f.last.response(req)}
+	result := &Result{Verdict: own(f.verdict), Response: f.last.response(req)}
 	if err := f.err(); err != nil {
 		return result, err
 	}
@@ -152,6 +153,12 @@ func closeBody(req *http.Request) {
 	}
 }
 
+// own returns a verdict that shares no memory with others.
+func own(v contract.Verdict) contract.Verdict {
+	v.Resources = slices.Clone(v.Resources)
+	return v
+}
+
 // err returns the error of a flight that did not end in proven success.
 func (f *flight) err() error {
 	if f.verdict.Status == contract.Succeeded {
@@ -161,7 +168,7 @@ func (f *flight) err() error {
 	if alarm := f.verdict.DuplicateEffect(); alarm != nil {
 		causes = append([]error{alarm}, causes...)
 	}
-	e := &Error{Verdict: f.verdict, Cause: errors.Join(causes...), Response: f.last.response(nil)}
+	e := &Error{Verdict: own(f.verdict), Cause: errors.Join(causes...), Response: f.last.response(nil)}
 	if f.last != nil {
 		e.Body = bytes.Clone(f.last.body)
 	}
@@ -170,14 +177,17 @@ func (f *flight) err() error {
 }
 
 // showable reports whether an SDK may decode the provider's own refusal: the last
-// send was answered, and no earlier one left a doubt.
+// send was answered, and no earlier one left a doubt. A redirect it may not see:
+// an http.Client would follow it with the payment.
 func (f *flight) showable() bool {
 	switch f.verdict.Status {
 	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.last != nil && f.lastSend == f.sends
+		return f.verdict.Source == contract.FromReply && f.answered && !redirects(f.last.head.StatusCode)
 	default:
 		return false
 	}
 }
+
+func redirects(status int) bool { return status >= 300 && status < 400 }
 
 var _ http.RoundTripper = (*Client)(nil)

@@ -35,7 +35,7 @@ func (f *flight) tell(ctx context.Context, step contract.Step, started time.Time
 		Provider: c.name, KeyTag: contract.KeyTag(f.op.call.Key),
 		Step: step, Attempt: f.verdict.Attempts,
 		Started: started, Duration: r.At.Sub(started), StatusCode: r.StatusCode,
-		Verdict: f.verdict, Next: f.next, Wait: f.wait,
+		Verdict: own(f.verdict), Next: f.next, Wait: f.wait,
 	}
 	if step == contract.Resend {
 		e.Outcome = last

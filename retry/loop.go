@@ -83,25 +83,32 @@ func (f *flight) attempt(ctx context.Context) {
 	}
 	f.sends++
 	reply, got := f.send(ctx)
-	if got != nil {
-		f.last, f.lastSend = got, f.sends
+	if f.answered = got != nil; f.answered {
+		f.last = got
 	}
 	if reply.Err != nil {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
-	o := f.client.classify(f.call(), reply)
-	if o.RequestID != "" {
-		f.requestID = o.RequestID
+	f.verdict = contract.Fold(f.verdict, f.client.classify(f.call(), reply))
+	if id := f.verdict.Last.RequestID; id != "" {
+		f.requestID = id
 	}
-	f.verdict = contract.Fold(f.verdict, o)
 	f.decide(ctx)
 	f.tell(ctx, contract.Resend, started, reply)
 }
 
-// send sends the operation's own request.
-func (f *flight) send(ctx context.Context) (contract.Reply, *answer) {
-	call := f.op.call
-	return f.client.exchange(ctx, call.Request, call.Body, f.op.terms, f.fresh)
+// send sends the operation's own request. A panic in the middle of it leaves a
+// doubt to whoever takes the operation over.
+func (f *flight) send(ctx context.Context) (reply contract.Reply, got *answer) {
+	returned := false
+	defer func() {
+		if !returned {
+			f.verdict = contract.Fold(f.verdict, contract.Outcome{Reason: "a panic interrupted the attempt"})
+		}
+	}()
+	reply, got = f.client.exchange(ctx, f.op.call.Request, f.op.call.Body, f.op.terms, f.fresh)
+	returned = true
+	return reply, got
 }
 
 // call returns the operation as adapters see it: a copy, since what is sent must

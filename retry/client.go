@@ -94,13 +94,15 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // StandardClient returns an http.Client that runs on c, for SDKs that take one.
-// Turn the SDK's own retries off. It follows no redirect to another host.
+// Turn the SDK's own retries off. It follows no redirect of a write, and none to
+// another host.
 func (c *Client) StandardClient() *http.Client {
 	return &http.Client{
 		Transport: c,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// Authorize would send the credentials along.
-			if len(via) >= 10 || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
+			// Of a write there is one request. And to another host Authorize
+			// would send the credentials along.
+			if len(via) >= 10 || !isRead(via[0]) || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
 				return http.ErrUseLastResponse
 			}
 			return nil

@@ -11,8 +11,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/idempact/idempact/contract"
 )
@@ -138,6 +140,29 @@ func TestEventsShow(t *testing.T) {
 		assert.Equal(t, 2, strings.Count(log.String(), "\n"))
 		for _, want := range []string{"provider=stub", "key=" + contract.KeyTag(payKey), "attempt=1", "http_status=500", "code=oops", "request_id=req_1", "next=resend", "outcome=succeeded"} {
 			assert.Contains(t, log.String(), want)
+		}
+	})
+}
+
+// TestProviderStrings: what a provider calls things cannot forge a line of a log,
+// drive a terminal or fill a disk.
+func TestProviderStrings(t *testing.T) {
+	nasty := "x\r\n\x1b[2Jlevel=ERROR msg=forged\x00‮" + strings.Repeat("y", 1<<20)
+	virtual(t, func(t *testing.T) {
+		p := newProvider(created())
+		a := &stub{classify: func(contract.Call, contract.Reply) contract.Outcome {
+			return contract.Outcome{Status: contract.Duplicate, Resource: nasty, State: nasty, Code: nasty, RequestID: nasty, Reason: nasty}
+		}}
+		var log bytes.Buffer
+		c := newClient(t, p, a, &Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			OnAttempt: func(_ context.Context, e AttemptEvent) { fmt.Fprintf(&log, "%+v", e) }})
+		result, err := c.Do(payment(context.Background()))
+		wantVerdict(t, contract.Duplicate, result, err)
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		for _, text := range []string{err.Error(), result.String(), e.RequestID, result.Resource, result.Code, result.Last.Reason, strings.ReplaceAll(log.String(), "\n", "")} {
+			assert.Less(t, len(text), 20_000)
+			assert.Negative(t, strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", text)
 		}
 	})
 }

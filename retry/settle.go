@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/idempact/idempact/contract"
 )
@@ -149,7 +148,7 @@ func steers(path string) bool {
 	if strings.ContainsAny(path, "?#%\\") || strings.Contains(path, "//") {
 		return true
 	}
-	if strings.ContainsFunc(path, func(c rune) bool { return !unicode.IsPrint(c) }) {
+	if strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return true
 	}
 	for segment := range strings.SplitSeq(path, "/") {

@@ -41,5 +41,5 @@ func tidyText(s string, limit int) string {
 	if whole && len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
+	return strings.ToValidUTF8(s[:min(len(s), limit-len("…"))], "") + "…"
 }

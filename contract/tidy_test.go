@@ -13,7 +13,7 @@ import (
 // and references that differ stay different.
 func TestTidy(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
-	for _, s := range []string{"", "pay_1", strings.Repeat("x", 255), "naïve – ok", "a\nb", "\x1b[2J", "a\x00", "\xff\xfe", "\u202e", long, strings.Repeat("é", 500), strings.Repeat("\n", 255)} {
+	for _, s := range []string{"", "pay_1", strings.Repeat("x", 255), "naïve – ok", "a\nb", "\x1b[2J", "a\x00", "\xff\xfe", "\u202e", long, strings.Repeat("é", 500), strings.Repeat("\n", 255), strings.Repeat("\U000E0001", 300)} {
 		o := Fold(Verdict{}, Outcome{Status: Duplicate, Resource: s, State: s, Code: s, RequestID: s, Reason: s}).Outcome
 		for _, got := range []string{o.Resource, o.State, o.Code, o.RequestID, o.Reason} {
 			assert.LessOrEqual(t, len(got), maxReason)

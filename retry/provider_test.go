@@ -167,8 +167,8 @@ func serveAll(l net.Listener, serve func(net.Conn)) (stop func()) {
 
 // respond sends a framed answer; headers are "Name: value" lines.
 func respond(status int, body string, headers ...string) act {
-	return raw(true, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s",
-		status, http.StatusText(status), len(body), lines(headers), body)
+	return raw(true, fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s",
+		status, http.StatusText(status), len(body), lines(headers), body))
 }
 
 // created is the provider's success.
@@ -182,9 +182,9 @@ func lines(headers []string) string {
 }
 
 // raw sends exactly these bytes.
-func raw(keep bool, format string, args ...any) act {
+func raw(keep bool, bytes string) act {
 	return func(conn net.Conn, _ request) bool {
-		_, err := fmt.Fprintf(conn, format, args...)
+		_, err := io.WriteString(conn, bytes)
 		return keep && err == nil
 	}
 }

@@ -49,7 +49,7 @@ func TestNoSecrets(t *testing.T) {
 		"declined":        {script: []act{respond(402, echo)}},
 		"rejected":        {script: []act{respond(400, echo)}},
 		"unknown":         {script: []act{respond(500, echo)}},
-		"cut":             {script: []act{raw(false, "HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n%s", echo)}},
+		"cut":             {script: []act{raw(false, "HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"+echo)}},
 		"not HTTP":        {script: []act{raw(false, "echoed message sk_live_secret\r\n\r\n")}},
 		"duplicate":       {script: []act{duplicate, respond(200, echo)}},
 		"looked up":       {script: []act{respond(410, echo), respond(200, `{"found":["pay_1","pay_2"],"message":"echoed message"}`)}},

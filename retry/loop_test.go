@@ -75,7 +75,7 @@ func TestVerdicts(t *testing.T) {
 				wantVerdict(t, tc.want, result, err)
 				assert.Equal(t, tc.sends, p.count())
 				assert.Equal(t, tc.sends, result.Attempts)
-				assert.Equal(t, tc.want.Effect() == contract.EffectNone, result.AllowsNewKey())
+				assert.Equal(t, tc.want.Effect() == contract.EffectNone && tc.want != contract.KeyReused, result.AllowsNewKey())
 				require.Len(t, events, tc.sends)
 				for i, e := range events {
 					assert.Equal(t, i+1, e.Attempt)

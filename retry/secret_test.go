@@ -147,7 +147,7 @@ func TestEventsShow(t *testing.T) {
 // TestProviderStrings: what a provider calls things cannot forge a line of a log,
 // drive a terminal or fill a disk.
 func TestProviderStrings(t *testing.T) {
-	nasty := "x\r\n\x1b[2Jlevel=ERROR msg=forged\x00‮" + strings.Repeat("y", 1<<20)
+	nasty := "x\r\n\x1b[2Jlevel=ERROR msg=forged\x00\u202e" + strings.Repeat("y", 1<<20)
 	virtual(t, func(t *testing.T) {
 		p := newProvider(created())
 		a := &stub{classify: func(contract.Call, contract.Reply) contract.Outcome {

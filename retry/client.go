@@ -141,12 +141,16 @@ func (c *Client) pass(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.options.Transport.RoundTrip(r)
 	if err == nil && resp == nil {
-		return nil, errNoResponse
+		err = errNoResponse
 	}
-	if err == nil && resp.Body != nil {
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = req // the caller's own, which Authorize has not seen
+	if resp.Body != nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, c.options.MaxBodyBytes)
 	}
-	return resp, err
+	return resp, nil
 }
 
 func closeBody(req *http.Request) {
@@ -178,13 +182,13 @@ func (f *flight) err() error {
 	return e
 }
 
-// showable reports whether an SDK may decode the provider's own refusal: the last
-// send was answered, and no earlier one left a doubt. A redirect it may not see:
-// an http.Client would follow it with the payment.
+// showable reports whether an SDK may decode the provider's own refusal: a reply
+// settled it, the last one, and no earlier one left a doubt. A redirect it may not
+// see: an http.Client would follow it with the payment.
 func (f *flight) showable() bool {
 	switch f.verdict.Status {
 	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.answered && !redirects(f.last.head.StatusCode)
+		return f.verdict.Source == contract.FromReply && f.last != nil && !redirects(f.last.head.StatusCode)
 	default:
 		return false
 	}

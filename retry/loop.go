@@ -83,7 +83,7 @@ func (f *flight) attempt(ctx context.Context) {
 	}
 	f.sends++
 	reply, got := f.send(ctx)
-	if f.answered = got != nil; f.answered {
+	if got != nil {
 		f.last = got
 	}
 	if reply.Err != nil {

@@ -136,10 +136,13 @@ func TestBackendKey(t *testing.T) {
 	})
 }
 
+// noContext is what parameters have that were given none.
+var noContext context.Context
+
 func TestBackendRefusesAWriteWithoutAKey(t *testing.T) {
 	w := newWire()
 	sc, b := sdkOn(w), Backend(&http.Client{Transport: w})
-	twice, bad, other, empty := intentParams(contract.WithKey(t.Context(), "k1")), intentParams(nil), intentParams(nil), intentParams(nil)
+	twice, bad, other, empty := intentParams(contract.WithKey(t.Context(), "k1")), intentParams(noContext), intentParams(noContext), intentParams(noContext)
 	twice.SetIdempotencyKey("secret-2")
 	bad.SetIdempotencyKey(" secret")
 	other.SetIdempotencyKey("secret-1")
@@ -149,7 +152,7 @@ func TestBackendRefusesAWriteWithoutAKey(t *testing.T) {
 	var v sdk.PaymentIntent
 	for name, send := range map[string]func() error{
 		"no key":         func() error { _, err := sc.PaymentIntents.New(intentParams(t.Context())); return err },
-		"no context":     func() error { _, err := sc.PaymentIntents.New(intentParams(nil)); return err },
+		"no context":     func() error { _, err := sc.PaymentIntents.New(intentParams(noContext)); return err },
 		"no parameters":  func() error { _, err := sc.PaymentIntents.Confirm("pi_1", nil); return err },
 		"two keys":       func() error { _, err := sc.PaymentIntents.New(twice); return err },
 		"malformed":      func() error { _, err := sc.PaymentIntents.New(bad); return err },

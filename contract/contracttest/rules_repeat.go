@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/retry"
 )
 
 var repeatRules = []rule{
@@ -86,12 +87,20 @@ func checkChanged(p *probe) {
 		if p.terms.Mismatch != contract.MismatchUndocumented {
 			p.expectEffects(s, 1, "other parameters "+name)
 		}
+		// The loop does not take every word of an adapter's; what it says counts too.
+		c := p.sent(p.freeze(p.changed(context.Background(), key, 100)), key)
+		if o := p.spec.Adapter.Classify(c, s.lastAnswer()); o.Status == contract.Succeeded {
+			p.failf("%s: the adapter reads %v", name, o)
+		}
 	}
 }
 
 func checkOldKey(p *probe) {
-	// A retention that is over at once: whatever wait follows, the key is too old.
-	over := func(t *contract.Terms) { t.Retention, t.Idempotent = 1, false }
+	// A retention that ends within the wait before the next attempt. A sound loop sees
+	// that before it waits; only a broken one takes the time.
+	const retention = 2 * time.Second
+	short := func(t *contract.Terms) { t.Retention, t.Idempotent = retention, false }
+	slow := func(o *retry.Options) { o.MinWait, o.MaxWait = retention, retention }
 	type ended struct {
 		fault  fault
 		writes int
@@ -103,7 +112,7 @@ func checkOldKey(p *probe) {
 	}) {
 		s := p.stage()
 		s.script(c.fault)
-		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, over), s), p.request(context.Background(), p.key(), 100))
+		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, short), s, slow), p.request(context.Background(), p.key(), 100))
 		p.expectWrites(s, c.writes, name+", with a key that is too old for more")
 		if err == nil {
 			p.failf("%s: %v", name, result)

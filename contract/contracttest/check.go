@@ -9,7 +9,7 @@
 // Each failure names its rule and the line where the rule stands. Nothing here needs
 // an account or the network. Time is real, and short: no rule waits for more than a
 // few milliseconds, since a key is aged by the fake's clock or by a retention that
-// is over at once.
+// is shorter than the shortest wait, which a sound loop then does not sit out.
 package contracttest
 
 import (

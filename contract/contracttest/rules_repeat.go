@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/retry"
 )
 
 var repeatRules = []rule{
@@ -90,8 +91,9 @@ func checkChanged(p *probe) {
 }
 
 func checkOldKey(p *probe) {
-	// A retention that is over at once: whatever wait follows, the key is too old.
-	over := func(t *contract.Terms) { t.Retention, t.Idempotent = 1, false }
+	// A retention that is over before the shortest wait is: nobody waits for that.
+	over := func(t *contract.Terms) { t.Retention, t.Idempotent = 2*time.Second, false }
+	slow := func(o *retry.Options) { o.MinWait, o.MaxWait = 3*time.Second, 3*time.Second }
 	type ended struct {
 		fault  fault
 		writes int
@@ -103,7 +105,7 @@ func checkOldKey(p *probe) {
 	}) {
 		s := p.stage()
 		s.script(c.fault)
-		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, over), s), p.request(context.Background(), p.key(), 100))
+		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, over), s, slow), p.request(context.Background(), p.key(), 100))
 		p.expectWrites(s, c.writes, name+", with a key that is too old for more")
 		if err == nil {
 			p.failf("%s: %v", name, result)

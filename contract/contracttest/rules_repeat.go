@@ -96,11 +96,9 @@ func checkChanged(p *probe) {
 }
 
 func checkOldKey(p *probe) {
-	// A retention that ends within the wait before the next attempt. A sound loop sees
-	// that before it waits; only a broken one takes the time.
-	const retention = 2 * time.Second
-	short := func(t *contract.Terms) { t.Retention, t.Idempotent = retention, false }
-	slow := func(o *retry.Options) { o.MinWait, o.MaxWait = retention, retention }
+	// A retention that is over before the shortest wait is: nobody waits for that.
+	over := func(t *contract.Terms) { t.Retention, t.Idempotent = 2*time.Second, false }
+	slow := func(o *retry.Options) { o.MinWait, o.MaxWait = 3*time.Second, 3*time.Second }
 	type ended struct {
 		fault  fault
 		writes int
@@ -112,7 +110,7 @@ func checkOldKey(p *probe) {
 	}) {
 		s := p.stage()
 		s.script(c.fault)
-		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, short), s, slow), p.request(context.Background(), p.key(), 100))
+		result, err := p.do(p.client(withTerms(plain{p.spec.Adapter}, over), s, slow), p.request(context.Background(), p.key(), 100))
 		p.expectWrites(s, c.writes, name+", with a key that is too old for more")
 		if err == nil {
 			p.failf("%s: %v", name, result)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/retry"
 )
 
 // caller is who wants the operation done. It follows the README: it comes again
@@ -19,6 +20,7 @@ type caller struct {
 	calls   int
 	cancel  context.CancelFunc
 	died    atomic.Bool
+	last    retry.AttemptEvent // of this call; zero before the first
 }
 
 // maxCalls is after how many calls a caller gives up. Every one of them but the
@@ -39,7 +41,16 @@ func (c *caller) pick(k kind) event {
 	if len(events) == 1 {
 		return events[0]
 	}
-	return events[c.op.choose(place{c.name, k, c.counts[k]}, len(events))]
+	var state func() string
+	if k == atSend && c.op.turns == nil {
+		state = c.state
+	}
+	n := c.op.choose(place{c.name, k, c.counts[k]}, len(events), state)
+	if n == abandon {
+		c.op.abandoned = true
+		return event{does: nothing, death: diesBefore}
+	}
+	return events[n]
 }
 
 // die ends the caller's process, or its call where the process is shared.
@@ -69,7 +80,10 @@ func (c *caller) run() {
 // again says whether the caller comes again, and after which wait.
 func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 	op := c.op
-	if t == nil { // the process died
+	switch {
+	case op.abandoned:
+		return 0, false
+	case t == nil: // the process died
 		c.process = nil
 		op.doubt = true
 		wait = c.pick(atRestart).wait
@@ -101,6 +115,7 @@ func (op *operation) young(wait time.Duration) bool {
 func (c *caller) call() *telling {
 	c.calls++
 	c.died.Store(false)
+	c.last = retry.AttemptEvent{}
 	ctx := context.WithValue(context.Background(), callerKey{}, c)
 	ctx, c.cancel = context.WithCancel(ctx)
 	defer c.cancel()
@@ -116,7 +131,7 @@ func (c *caller) call() *telling {
 	p := c.process
 	c.op.enter(p)
 	result, err := p.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
-	if c.died.Load() || !c.op.Shared && c.pick(atVerdict).death != lives {
+	if c.op.abandoned || c.died.Load() || !c.op.Shared && c.pick(atVerdict).death != lives {
 		p.dead.Store(true)
 		return nil
 	}

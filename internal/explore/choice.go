@@ -41,9 +41,13 @@ func (p place) String() string {
 func (p place) costs() bool { return p.kind != atTurn }
 
 // chooser answers with a number below n. 0 is what happens if nothing is wrong.
+// state, where it is not nil, says on what the rest of the run depends; the answer
+// abandon ends the run, since everything that can follow has been tried.
 type chooser interface {
-	choose(p place, n int) int
+	choose(p place, n int, state func() string) int
 }
+
+const abandon = -1
 
 // choice is an answer that was given.
 type choice struct {
@@ -52,15 +56,22 @@ type choice struct {
 }
 
 // search enumerates all answers with at most depth faults.
+//
+// It abandons a run that comes to a state in which one was before, with as many
+// faults left: what can follow was tried then, or is about to be.
 type search struct {
 	depth int
 	path  []choice
 	next  int // how many of the path this run has met
 	spent int
+	seen  map[string]int // states, with the fewest faults spent on the way there
 }
 
-func (s *search) choose(p place, n int) int {
+func (s *search) choose(p place, n int, state func() string) int {
 	if s.next == len(s.path) {
+		if state != nil && !s.first(state()) {
+			return abandon
+		}
 		if p.costs() && s.spent == s.depth {
 			n = 1
 		}
@@ -75,6 +86,19 @@ func (s *search) choose(p place, n int) int {
 		s.spent++
 	}
 	return c.pick
+}
+
+// first reports whether the state is new, with as few faults spent.
+func (s *search) first(state string) bool {
+	spent, before := s.seen[state]
+	if before && spent <= s.spent {
+		return false
+	}
+	if s.seen == nil {
+		s.seen = map[string]int{}
+	}
+	s.seen[state] = s.spent
+	return true
 }
 
 // advance turns to the next schedule, and reports whether there is one.
@@ -98,7 +122,7 @@ type dice struct {
 	met    []choice
 }
 
-func (d *dice) choose(p place, n int) int {
+func (d *dice) choose(p place, n int, _ func() string) int {
 	pick := 0
 	switch {
 	case !p.costs():

@@ -26,8 +26,10 @@ type operation struct {
 	exchanges []*exchange
 	tellings  []*telling
 
-	began time.Time // from when on the provider may know the key
-	doubt bool      // what was sent since then may have taken effect, for all its caller was told
+	began     time.Time // from when on the provider may know the key
+	abandoned bool      // by the chooser
+
+	doubt bool // what was sent since then may have taken effect, for all its caller was told
 }
 
 // telling is what a caller was told by one call.
@@ -45,10 +47,10 @@ type telling struct {
 	final    bool
 }
 
-func (op *operation) choose(p place, n int) int {
+func (op *operation) choose(p place, n int, state func() string) int {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.chooser.choose(p, n)
+	return op.chooser.choose(p, n, state)
 }
 
 func (op *operation) add(x *exchange) {

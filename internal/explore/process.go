@@ -121,6 +121,7 @@ func (x *exchange) identify(r *http.Request, op *operation, n int) *http.Request
 // stall is the clients' OnAttempt: it stands between a decision and its wait.
 func stall(ctx context.Context, e retry.AttemptEvent) {
 	c := callerOf(ctx)
+	c.last = e
 	if e.Step == contract.Resend && e.Next == contract.Resend && ctx.Err() == nil {
 		time.Sleep(c.pick(atWait).wait)
 	}

@@ -44,17 +44,31 @@ func (s Scenario) String() string {
 
 const (
 	attemptTimeout = 30 * time.Minute
-	ownWait        = time.Second      // the loop's first wait; the fifth is up to 32 s
-	comeBack       = 45 * time.Minute // when a caller that was told no wait asks again
+	ownWait        = 100 * time.Microsecond // the loop's own waits are random, and too short to make a difference
+	comeBack       = 45 * time.Minute       // when a caller that was told no wait asks again
 )
 
 // event is one thing that can happen at a place.
 type event struct {
 	name  string
 	fault fakes.Fault   // for the provider
+	does  effort        // what the provider does about the request
+	cuts  bool          // the connection ends with it
 	death death         // of the process
 	wait  time.Duration // at a restart or a stall
 }
+
+// effort is what a provider does about a request, whatever it then answers.
+type effort uint8
+
+const (
+	executes effort = iota
+	nothing
+	executesLater
+	fails
+	failsBefore // its effect
+	takesLong
+)
 
 // death is when a process dies, or its caller cancels, around one request.
 type death uint8
@@ -77,10 +91,13 @@ func (s *Scenario) alphabet() alphabet {
 	fine := event{name: "fine"}
 
 	sends := []event{fine}
-	for _, f := range s.faults(long, beyond) {
-		sends = append(sends, event{name: f.String(), fault: f})
+	for _, e := range s.faults(long, beyond) {
+		e.name = e.fault.String()
+		sends = append(sends, e)
 	}
-	sends = append(sends, event{name: end + " before it", death: diesBefore}, event{name: end + " after it", death: diesAfter})
+	sends = append(sends,
+		event{name: end + " before it", death: diesBefore, does: nothing, cuts: true},
+		event{name: end + " after it", death: diesAfter, cuts: true})
 
 	a := alphabet{
 		atSend:  sends,
@@ -107,17 +124,27 @@ func (s *Scenario) alphabet() alphabet {
 
 // faults are the provider's for a send. With two callers none of them takes time
 // while it holds a request, so that their steps have an order.
-func (s *Scenario) faults(long, beyond time.Duration) []fakes.Fault {
-	list := []fakes.Fault{
-		fakes.LoseReply, fakes.ResetAfterSend, fakes.CutBody(9), fakes.RefuseConnection,
-		fakes.InFlight(10 * time.Minute),
-		fakes.SaveError(500), fakes.SaveErrorNoEffect(500),
-		fakes.Throttle(long), fakes.Throttle(beyond), fakes.Unavailable(10 * time.Second),
-		fakes.HTMLPage(200), fakes.HTMLPage(403),
-		fakes.Redirect("https://elsewhere.example/"), s.refusal,
+func (s *Scenario) faults(long, beyond time.Duration) []event {
+	list := []event{
+		{fault: fakes.LoseReply, cuts: true},
+		{fault: fakes.ResetAfterSend, cuts: true},
+		{fault: fakes.CutBody(9), cuts: true},
+		{fault: fakes.HTMLPage(200)},
+		{fault: fakes.HTMLPage(403)},
+		{fault: fakes.InFlight(10 * time.Minute), does: executesLater},
+		{fault: fakes.SaveError(500), does: fails},
+		{fault: fakes.SaveErrorNoEffect(500), does: failsBefore},
+		{fault: fakes.RefuseConnection, does: nothing, cuts: true},
+		{fault: fakes.Throttle(long), does: nothing},
+		{fault: fakes.Throttle(beyond), does: nothing},
+		{fault: fakes.Unavailable(0), does: nothing},
+		{fault: fakes.Redirect("https://elsewhere.example/"), does: nothing},
+		{fault: s.refusal, does: nothing},
 	}
 	if s.Callers == 1 {
-		list = append(list, fakes.Hang, fakes.Slow(time.Hour))
+		list = append(list,
+			event{fault: fakes.Hang, cuts: true},
+			event{fault: fakes.Slow(time.Hour), does: takesLong, cuts: true})
 	}
 	return list
 }

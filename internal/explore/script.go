@@ -34,7 +34,7 @@ type replay struct {
 	bad      error
 }
 
-func (r *replay) choose(p place, n int) int {
+func (r *replay) choose(p place, n int, _ func() string) int {
 	what, ok := r.lines[p.String()]
 	if !ok {
 		return 0

@@ -10,7 +10,7 @@ import (
 // grace is how long a turn waits for callers that may still come to a step: longer
 // than any wait of the loop's own. Who does not come by then waits for another
 // caller, or for longer.
-const grace = 41 * time.Second
+const grace = time.Second
 
 // turns lets one caller take one step at a time. A step is the start of a call, or
 // one request with its answer: what happens between two steps of a caller nobody
@@ -62,7 +62,7 @@ func (c *caller) step(ctx context.Context) (end func()) {
 }
 
 // run gives turns until no caller is left.
-func (t *turns) run(choose func(place, int) int) {
+func (t *turns) run(choose func(place, int, func() string) int) {
 	for n := 1; ; n++ {
 		s := t.next(choose, n)
 		if s == nil {
@@ -73,7 +73,7 @@ func (t *turns) run(choose func(place, int) int) {
 	}
 }
 
-func (t *turns) next(choose func(place, int) int, n int) *seat {
+func (t *turns) next(choose func(place, int, func() string) int, n int) *seat {
 	for {
 		t.mu.Lock()
 		live, ready := t.live, len(t.waiting)
@@ -95,7 +95,7 @@ func (t *turns) next(choose func(place, int) int, n int) *seat {
 		}
 		pick := 0
 		if ready > 1 {
-			pick = choose(place{kind: atTurn, n: n}, ready)
+			pick = choose(place{kind: atTurn, n: n}, ready, nil)
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -85,6 +85,7 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 		return 0, false
 	case t == nil: // the process died
 		c.process = nil
+		op.fake.Client().CloseIdleConnections()
 		op.doubt = true
 		wait = c.pick(atRestart).wait
 		return wait, !op.Keyless && op.young(wait)
@@ -93,7 +94,7 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 	wait = max(t.wait, comeBack)
 	switch t.status {
 	case contract.NotExecuted:
-		if !op.doubt && op.Callers == 1 {
+		if !op.doubt && op.Callers < 2 {
 			op.began = time.Time{} // nothing is under the key, so it has no age
 			return wait, true
 		}
@@ -163,6 +164,7 @@ func (op *operation) enter(p *process) {
 	defer op.mu.Unlock()
 	if p.calls == 0 {
 		p.since = len(op.exchanges)
+		p.flight++
 	}
 	p.calls++
 }

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-var depth = flag.Int("explore.depth", 2, "")
+var depth = flag.Int("explore.depth", 2, "how many faults a schedule may have")
+
+// failureMark stands before a counterexample, for TestTeeth to find it.
+const failureMark = "counterexample: "
 
 func bubble(t *testing.T) Bubble {
 	return func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }
 }
 
 func TestExplore(t *testing.T) {
-	for _, s := range []Scenario{
-		{Subject: StripeV1}, {Subject: StripeV2}, {Subject: ZeptoCore}, {Subject: PayTo},
-		{Subject: StripeDecline}, {Subject: StripeCapture}, {Subject: StripeKeyless}, {Subject: StripeForgotten}, {Subject: PayToRetry},
-		{Subject: StripeV1, Hasty: true},
-	} {
-		s.Callers = 1
+	for _, s := range Scenarios() {
 		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
 			started := time.Now()
-			r := Explore(s, *depth, bubble(t))
+			r := Explore(s, *depth-s.Less, bubble(t))
 			t.Logf("%d schedules in %v", r.Schedules, time.Since(started))
 			if r.Failure != nil {
-				t.Errorf("%v", r.Failure)
+				t.Errorf("%s%v", failureMark, r.Failure)
 			}
 		})
 	}

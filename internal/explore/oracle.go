@@ -86,33 +86,34 @@ func (o *oracle) wire() {
 }
 
 // waits: no send past the key's retention, less the margin, and none before the
-// wait that the last answer asked for.
+// wait that the last answer asked for: of the same flight, or of the same caller
+// as long as its process lives.
 func (o *oracle) waits() {
-	type line struct {
-		process *process
-		call    int
+	type flight struct {
+		*process
+		caller byte // 0 is all of them
+		n      int  // 0 is all of them
 	}
-	first, floor := map[line]time.Time{}, map[*process]time.Time{}
+	first, floor := map[flight]time.Time{}, map[flight]time.Time{}
 	life, bounded := o.life()
 	for _, x := range o.exchanges {
 		if x.read {
 			continue
 		}
-		at := line{x.process, x.call}
-		if o.Shared {
-			at.call = 0 // a flight may outlive the call that began it
+		own, shared := flight{x.process, x.caller, 0}, flight{x.process, 0, x.flight}
+		if first[shared].IsZero() {
+			first[shared] = x.at
 		}
-		if first[at].IsZero() {
-			first[at] = x.at
-		}
-		if age := x.at.Sub(first[at]); bounded && age >= life {
+		if age := x.at.Sub(first[shared]); bounded && age >= life {
 			o.object("send %q at the key's age of %v", x.tag, age)
 		}
-		if x.at.Before(floor[x.process]) {
-			o.object("send %q came %v before the wait was over that the provider asked for", x.tag, floor[x.process].Sub(x.at))
-		}
-		if !x.answered.IsZero() {
-			floor[x.process] = x.answered.Add(x.asked)
+		for _, f := range []flight{own, shared} {
+			if x.at.Before(floor[f]) {
+				o.object("send %q came %v before the wait was over that the provider asked for", x.tag, floor[f].Sub(x.at))
+			}
+			if !x.answered.IsZero() {
+				floor[f] = x.answered.Add(x.asked)
+			}
 		}
 	}
 }

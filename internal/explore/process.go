@@ -20,13 +20,17 @@ type process struct {
 	client *retry.Client
 	dead   atomic.Bool
 
-	calls int // under way
-	since int // the first exchange of those
+	calls  int // under way
+	since  int // the first exchange of those
+	flight int // counts the times when none was
 }
 
 func newProcess(op *operation) *process {
 	p := &process{op: op}
-	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attemptTimeout, OnAttempt: stall}
+	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attemptTimeout, OnAttempt: stall, Authorize: authorize()}
+	if op.Callers > 1 {
+		o.MaxAttempts = 3 // or their orders are too many
+	}
 	if !op.Hasty {
 		o.MaxElapsed, o.MaxWait = 4*op.horizon(), 2*op.horizon()
 	}
@@ -38,11 +42,23 @@ func newProcess(op *operation) *process {
 	return p
 }
 
+// authorize returns an Authorize that does more than it should: it gives every
+// request a key of its own.
+func authorize() func(*http.Request) error {
+	var n atomic.Int64
+	return func(r *http.Request) error {
+		r.Header.Set("Authorization", "Bearer sk_test_1")
+		r.Header.Set("Idempotency-Key", "key-"+strconv.FormatInt(n.Add(1), 10))
+		return nil
+	}
+}
+
 // exchange is one request that a process made, and what came of it.
 type exchange struct {
 	process *process
+	flight  int // of the process: calls at the same time may share one
 	caller  byte
-	call    int
+	call    int    // of the caller
 	tag     string // names it at the provider
 	read    bool
 	at      time.Time
@@ -70,7 +86,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	if read {
 		k = atRead
 	}
-	x := &exchange{process: p, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
+	x := &exchange{process: p, flight: p.flight, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
 	out := x.identify(r, p.op, c.counts[k])
 	p.op.add(x)
 	switch {
@@ -83,17 +99,20 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 		p.op.script(x.tag, x.event.fault)
 	}
 	resp, err := p.op.fake.Transport().RoundTrip(out)
+	if p.op.relapse != "" {
+		p.op.fake.SetState(p.op.prepared, p.op.relapse)
+	}
 	if err != nil {
 		return nil, err
-	}
-	x.answered = time.Now()
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
-		x.asked = time.Duration(seconds) * time.Second
 	}
 	if !read && c.pick(atReply).death != lives {
 		c.die()
 		resp.Body.Close()
 		return nil, r.Context().Err()
+	}
+	x.answered = time.Now()
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		x.asked = time.Duration(seconds) * time.Second
 	}
 	return resp, nil
 }

@@ -10,7 +10,7 @@ import (
 type Scenario struct {
 	Subject
 
-	// Callers is how many act on the one operation at the same time: 1 or 2.
+	// Callers is how many act on the one operation at the same time; 0 is 1.
 	// Shared says that they share one client, so that one of them cancels where a
 	// process of its own would die.
 	Callers int
@@ -20,6 +20,9 @@ type Scenario struct {
 	// others wait for as long as they are asked to, so that waits cross the key's
 	// retention.
 	Hasty bool
+
+	// Less is by how much the scenario is explored less deep than asked.
+	Less int
 
 	// Restarts are the times after which a process that died starts again. Nil is
 	// a minute and four hours; a journal that remembers the age of a key can take
@@ -40,6 +43,21 @@ func (s Scenario) String() string {
 		name += ", two processes"
 	}
 	return name
+}
+
+// Scenarios returns all that is explored: the four contracts to the full depth,
+// and what differs from them in one point to less.
+func Scenarios() []Scenario {
+	all := []Scenario{
+		{Subject: StripeV1}, {Subject: StripeV2}, {Subject: ZeptoCore}, {Subject: PayTo},
+		{Subject: StripeDecline, Less: 1}, {Subject: StripeCapture, Less: 1},
+		{Subject: StripeKeyless}, {Subject: StripeForgotten}, {Subject: PayToRetry},
+		{Subject: StripeV1, Hasty: true, Less: 1}, {Subject: ZeptoCore, Hasty: true, Less: 1},
+	}
+	for _, s := range []Subject{StripeV1, StripeV2, ZeptoCore, PayTo} {
+		all = append(all, Scenario{Subject: s, Callers: 2, Less: 3}, Scenario{Subject: s, Callers: 2, Shared: true, Less: 2})
+	}
+	return all
 }
 
 const (
@@ -105,7 +123,7 @@ func (s *Scenario) alphabet() alphabet {
 		atReply: {fine, {name: end, death: diesAfter}},
 		atWait:  {fine},
 	}
-	if s.Callers == 1 {
+	if s.Callers < 2 {
 		a[atWait] = append(a[atWait], event{name: "the process stalls for " + beyond.String(), wait: beyond})
 	}
 	if !s.Shared {
@@ -122,26 +140,34 @@ func (s *Scenario) alphabet() alphabet {
 	return a
 }
 
+// portal is a page that somebody on the way puts in place of the provider.
+var portal = fakes.Status(200, "<html>Please accept our terms</html>")
+
 // faults are the provider's for a send. With two callers none of them takes time
 // while it holds a request, so that their steps have an order.
 func (s *Scenario) faults(long, beyond time.Duration) []event {
+	inFlight := 10 * time.Minute
+	if s.Callers > 1 {
+		inFlight = 15 * time.Second // a turn or two
+	}
 	list := []event{
 		{fault: fakes.LoseReply, cuts: true},
 		{fault: fakes.ResetAfterSend, cuts: true},
 		{fault: fakes.CutBody(9), cuts: true},
 		{fault: fakes.HTMLPage(200)},
 		{fault: fakes.HTMLPage(403)},
-		{fault: fakes.InFlight(10 * time.Minute), does: executesLater},
+		{fault: fakes.InFlight(inFlight), does: executesLater},
 		{fault: fakes.SaveError(500), does: fails},
 		{fault: fakes.SaveErrorNoEffect(500), does: failsBefore},
 		{fault: fakes.RefuseConnection, does: nothing, cuts: true},
 		{fault: fakes.Throttle(long), does: nothing},
 		{fault: fakes.Throttle(beyond), does: nothing},
 		{fault: fakes.Unavailable(0), does: nothing},
+		{fault: portal, does: nothing},
 		{fault: fakes.Redirect("https://elsewhere.example/"), does: nothing},
 		{fault: s.refusal, does: nothing},
 	}
-	if s.Callers == 1 {
+	if s.Callers < 2 {
 		list = append(list,
 			event{fault: fakes.Hang, cuts: true},
 			event{fault: fakes.Slow(time.Hour), does: takesLong, cuts: true})

@@ -30,6 +30,7 @@ type Subject struct {
 	body    string      // %s is the order's name
 	action  string      // the action of its effect in the ledger
 	prepare func(s *fakes.Server) string
+	relapse string // the state into which the resource falls after each send
 }
 
 const (
@@ -81,9 +82,10 @@ var (
 	StripeForgotten = with(StripeKeyless, func(s *Subject) { s.Name, s.Forgotten = "stripe v1 with the key forgotten", true })
 	PayToRetry      = with(PayTo, func(s *Subject) {
 		s.Name, s.Keyless, s.body, s.target, s.action = "zepto payto retry", true, "", payTo+"/%s/retry", "retry"
+		s.relapse = "failed" // so that each one that is accepted submits the payment
 		s.prepare = func(f *fakes.Server) string {
 			post(f, payTo, fmt.Sprintf(payToPay, "first"))
-			f.SetState("uid-first", "failed")
+			f.SetState("uid-first", s.relapse)
 			return "uid-first"
 		}
 	})
@@ -96,6 +98,7 @@ func with(s Subject, change func(*Subject)) Subject {
 
 // post makes one plain request at the fake, before anything is explored.
 func post(f *fakes.Server, url, body string) {
+	defer f.Client().CloseIdleConnections()
 	resp, err := f.Client().Do(newRequest(context.Background(), url, body))
 	if err == nil {
 		_, err = io.Copy(io.Discard, resp.Body)

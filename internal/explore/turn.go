@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// grace is how long a turn waits for callers that may still come to a step: longer
-// than any wait of the loop's own. Who does not come by then waits for another
-// caller, or for longer.
-const grace = time.Second
+// grace is how long the n-th turn waits for callers that may still come to a step:
+// longer than any wait of the loop's own. Who does not come by then waits for
+// another caller, or for longer. No two turns wait alike, so that two callers whose
+// waits began one turn apart are never apart by exactly the length of another.
+func grace(n int) time.Duration {
+	return 10*time.Second + time.Duration(n)*97*time.Millisecond
+}
 
 // turns lets one caller take one step at a time. A step is the start of a call, or
 // one request with its answer: what happens between two steps of a caller nobody
@@ -85,7 +88,7 @@ func (t *turns) next(choose func(place, int, func() string) int, n int) *seat {
 			<-t.changed
 			continue
 		}
-		time.Sleep(grace)
+		time.Sleep(grace(n))
 		t.mu.Lock()
 		slices.SortFunc(t.waiting, func(a, b *seat) int { return int(a.caller.name) - int(b.caller.name) })
 		ready = len(t.waiting)

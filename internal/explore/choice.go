@@ -15,12 +15,13 @@ const (
 	atWait                // whether it stalls between its decision to resend and the wait
 	atVerdict             // whether it dies before its caller sees the verdict
 	atRestart             // how long the process that died stays away
+	atClock               // by how much the provider's clock is wrong from this send on
 	atTurn                // whose step comes next
 
 	kinds
 )
 
-var kindNames = [kinds]string{"send", "read", "reply", "wait", "verdict", "restart", "turn"}
+var kindNames = [kinds]string{"send", "read", "reply", "wait", "verdict", "restart", "clock", "turn"}
 
 // place is where a choice is met: the n-th of its kind of one caller.
 type place struct {
@@ -136,4 +137,4 @@ func (d *dice) choose(p place, n int, _ func() string) int {
 }
 
 // odds are one in how many places of a kind something goes wrong.
-var odds = [kinds]int{atSend: 2, atRead: 4, atReply: 20, atWait: 50, atVerdict: 20, atRestart: 2, atTurn: 1}
+var odds = [kinds]int{atSend: 2, atRead: 4, atReply: 20, atWait: 50, atVerdict: 20, atRestart: 2, atClock: 10, atTurn: 1}

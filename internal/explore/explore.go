@@ -74,12 +74,11 @@ func Replay(text Script, scenarios []Scenario) (broken []string, err error) {
 func once(s *Scenario, c chooser) []string {
 	fake := s.fake(&fakes.Options{Seed: 1})
 	defer fake.Close()
-	a := s.alphabet()
-	op := &operation{Scenario: s, alphabet: &a, order: "1", fake: fake, chooser: c}
-	if s.prepare != nil {
-		op.prepared = s.prepare(fake)
-	}
+	op := newOperation(s, fake, "1", c)
 	op.run()
-	time.Sleep(attemptTimeout) // what the provider still works on ends
-	return judge(op)
+	time.Sleep(aftermath)
+	return judge(op, fake.Requests())
 }
+
+// aftermath is when the provider has come to the end of all that it works on.
+const aftermath = 2 * time.Hour

@@ -32,6 +32,15 @@ type operation struct {
 	doubt bool // what was sent since then may have taken effect, for all its caller was told
 }
 
+func newOperation(s *Scenario, fake *fakes.Server, order string, c chooser) *operation {
+	a := s.alphabet()
+	op := &operation{Scenario: s, alphabet: &a, order: order, fake: fake, chooser: c}
+	if s.prepare != nil {
+		op.prepared = s.prepare(fake)
+	}
+	return op
+}
+
 // telling is what a caller was told by one call.
 type telling struct {
 	caller   byte

@@ -9,7 +9,7 @@ import (
 	"github.com/idempact/idempact/fakes"
 )
 
-// verdict collects what the oracle has against a run.
+// oracle collects what the oracle has against a run.
 type oracle struct {
 	*operation
 	ledger []fakes.Effect
@@ -19,9 +19,9 @@ type oracle struct {
 
 // judge returns the rules that a run broke. It knows what the provider did, what
 // went over the wire, and what the callers were told.
-func judge(op *operation) []string {
+func judge(op *operation, log []fakes.Request) []string {
 	o := &oracle{operation: op, ledger: op.effects()}
-	for _, r := range op.fake.Requests() {
+	for _, r := range log {
 		if op.ours(r) {
 			o.log = append(o.log, r)
 		}

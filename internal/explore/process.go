@@ -81,6 +81,9 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.dead.Load() {
 		return nil, context.Canceled
 	}
+	if e := c.pick(atClock); e.name != "" && e.name != "fine" {
+		p.op.fake.SetSkew(e.wait)
+	}
 	read := r.Method == http.MethodGet
 	k := atSend
 	if read {

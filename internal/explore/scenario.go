@@ -21,6 +21,11 @@ type Scenario struct {
 	// retention.
 	Hasty bool
 
+	// Jumps lets the provider's clock jump to ten minutes before ours or after it.
+	// A jump of ours is the same thing to the provider; to the loop it is nothing,
+	// for it counts by the monotonic clock, too.
+	Jumps bool
+
 	// Less is by how much the scenario is explored less deep than asked.
 	Less int
 
@@ -35,6 +40,9 @@ func (s Scenario) String() string {
 	name := s.Name
 	if s.Hasty {
 		name += ", hasty"
+	}
+	if s.Jumps {
+		name += ", clocks that jump"
 	}
 	switch {
 	case s.Callers > 1 && s.Shared:
@@ -63,7 +71,8 @@ func Scenarios() []Scenario {
 const (
 	attemptTimeout = 30 * time.Minute
 	ownWait        = 100 * time.Microsecond // the loop's own waits are random, and too short to make a difference
-	comeBack       = 45 * time.Minute       // when a caller that was told no wait asks again
+	skew           = 10 * time.Minute
+	comeBack       = 45 * time.Minute // when a caller that was told no wait asks again
 )
 
 // event is one thing that can happen at a place.
@@ -73,7 +82,7 @@ type event struct {
 	does  effort        // what the provider does about the request
 	cuts  bool          // the connection ends with it
 	death death         // of the process
-	wait  time.Duration // at a restart or a stall
+	wait  time.Duration // at a restart or a stall; of a clock, how far it is ahead
 }
 
 // effort is what a provider does about a request, whatever it then answers.
@@ -135,6 +144,10 @@ func (s *Scenario) alphabet() alphabet {
 		for _, d := range restarts {
 			a[atRestart] = append(a[atRestart], event{name: "after " + d.String(), wait: d})
 		}
+	}
+	if s.Jumps {
+		a[atClock] = []event{fine, {name: "behind"}, {name: "right"}, {name: "ahead"}}
+		a[atClock][1].wait, a[atClock][3].wait = -skew, skew
 	}
 	a[atTurn] = []event{{name: "A"}, {name: "B"}}
 	return a

@@ -85,6 +85,12 @@ func broken(f goFile, imported string) string {
 		return "go-retryablehttp is for retry"
 	case f.test:
 		return ""
+	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest"):
+		return "contracttest is for tests"
+	case under(f.dir, "contract/contracttest") && !standard(imported) && own != "contract" && own != "retry":
+		return "contracttest imports the standard library, contract and retry: a user's test imports it"
+	case under(f.dir, "contract/contracttest"):
+		return ""
 	case under(f.dir, "contract") && !standard(imported) && !under(own, "contract"):
 		return "contract imports the standard library only"
 	case under(f.dir, "providers") && ours && !under(own, "contract") && !under(own, f.dir):
@@ -141,6 +147,17 @@ func TestImportRulesBite(t *testing.T) {
 		{"retry/a_test.go", "retry", true, "github.com/stretchr/testify/assert", false},
 		{"retry/a.go", "retry", false, "testing", true},
 		{"contract/contracttest/a.go", "contracttest", false, "testing", false},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/contract", false},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/retry", false},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/fakes", true},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/providers/stripe", true},
+		{"contract/contracttest/a.go", "contracttest", false, "github.com/stretchr/testify/assert", true},
+		{"contract/contracttest/a.go", "contracttest", false, "golang.org/x/tools/txtar", true},
+		{"contract/contracttest/a_test.go", "contracttest_test", true, module + "/fakes", false},
+		{"contract/a.go", "contract", false, module + "/contract/contracttest", true},
+		{"providers/stripe/a.go", "stripe", false, module + "/contract/contracttest", true},
+		{"providers/stripe/a_test.go", "stripe_test", true, module + "/contract/contracttest", false},
+		{"fakes/a.go", "fakes", false, module + "/contract/contracttest", true},
 		{"retry/a.go", "retry", false, module + "/cmd/idempact", true},
 		{"retry/a.go", "retry", false, module + "/internal/explore", true},
 		{"cmd/idempact/main.go", "main", false, module + "/internal/explore", true},

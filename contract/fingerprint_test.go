@@ -181,6 +181,9 @@ func TestFingerprintDiffers(t *testing.T) {
 		{"text: member order", call("text/plain", `{"a":1,"b":2}`), call("text/plain", `{"b":2,"a":1}`)},
 		{"no type: member order", call("", `{"a":1,"b":2}`), call("", `{"b":2,"a":1}`)},
 		{"malformed type: member order", call("json;;=", `{"a":1,"b":2}`), call("json;;=", `{"b":2,"a":1}`)},
+		{"malformed parameters: member order", call("application/json; charset", `{"a":1,"b":2}`), call("application/json; charset", `{"b":2,"a":1}`)},
+		{"text: field order", call("text/plain", "a=1&b=2"), call("text/plain", "b=2&a=1")},
+		{"form or text", call(formType, "a=1"), call("text/plain", "a=1")},
 		{"JSON lines: order", call("application/jsonl", `{"a":1,"b":2}`), call("application/jsonl", `{"b":2,"a":1}`)},
 
 		{"form value", call(formType, "a=1"), call(formType, "a=2")},
@@ -193,6 +196,8 @@ func TestFingerprintDiffers(t *testing.T) {
 		{"swapped values", call(formType, "a=1&b=2"), call(formType, "a=2&b=1")},
 		{"objects in a list", call(formType, "i[][n]=x&i[][p]=1&i[][n]=y&i[][p]=2"), call(formType, "i[][n]=x&i[][n]=y&i[][p]=1&i[][p]=2")},
 		{"objects in a list, escaped", call(formType, "i%5B%5D[n]=x&i%5B%5D[p]=1&i%5B%5D[n]=y"), call(formType, "i%5B%5D[n]=x&i%5B%5D[n]=y&i%5B%5D[p]=1")},
+		{"a list of values and of objects", call(formType, "i[]=1&i[][n]=2"), call(formType, "i[][n]=2&i[]=1")},
+		{"a broken escape that some read as it is", call(formType, "%zz=1&%25zz=2"), call(formType, "%25zz=2&%zz=1")},
 		{"escaped separator", call(formType, "a=1%26b=2"), call(formType, "a=1&b=2")},
 		{"escaped equals sign", call(formType, "a%3D1=2"), call(formType, "a=1%3D2")},
 		{"broken escape", call(formType, "%zz=1&%zz=2"), call(formType, "%zz=2&%zz=1")},

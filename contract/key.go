@@ -124,7 +124,7 @@ func (t Terms) allows(r rune) bool {
 	if t.KeyAlphabet != "" {
 		return strings.ContainsRune(t.KeyAlphabet, r)
 	}
-	return r >= ' ' && r <= '~'
+	return r <= unicode.MaxASCII
 }
 
 func kindOf(r rune) string {

@@ -104,7 +104,7 @@ func TestKeyForShowsNothingOfItsInputs(t *testing.T) {
 		"pi_3MtwBwLkdIwHu7ix28a3tqPa", "INV-2026-0001", "a1b2c3d4-e5f6-4789-8abc-def012345678",
 	}
 	for i := range 500 {
-		inputs = append(inputs, fmt.Sprintf("%08x", i*0x9e3779b1&0xffffffff), fmt.Sprintf("%08d", i))
+		inputs = append(inputs, fmt.Sprintf("%08x", uint32(i)*0x9e3779b1), fmt.Sprintf("%08d", i))
 	}
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", "")) }
 	for _, in := range inputs {

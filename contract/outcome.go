@@ -110,5 +110,5 @@ func (o Outcome) sane() Outcome {
 		o.Source = FromReply
 	}
 	o.RetryAfter = max(o.RetryAfter, 0)
-	return o
+	return o.tidy()
 }

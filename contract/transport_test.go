@@ -55,6 +55,8 @@ func TestDescribeError(t *testing.T) {
 		{"deadline of a connection", os.ErrDeadlineExceeded, "timed out"},
 		{"deadline within a read", op("read", os.ErrDeadlineExceeded), "timed out"},
 		{"deadline within a dial", op("dial", os.ErrDeadlineExceeded), "timed out"},
+		{"deadline that url.Error does not see", &url.Error{Op: "Post", URL: secret, Err: secretError(context.DeadlineExceeded)}, "timed out"},
+		{"deadline of a connection that url.Error does not see", &url.Error{Op: "Post", URL: secret, Err: secretError(os.ErrDeadlineExceeded)}, "timed out"},
 		{"a timeout of another type", timeout{}, "timed out"},
 		{"the system's timeout", op("dial", syscall.ETIMEDOUT), "timed out"},
 		{"refused", op("dial", syscall.ECONNREFUSED), "connection refused"},

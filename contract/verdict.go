@@ -22,8 +22,16 @@ type Verdict struct {
 
 // AllowsNewKey reports whether the same business action may be tried again
 // under a new key: only when it is proven that nothing took effect under this
-// one. Where it is false, a new key may pay twice.
-func (v Verdict) AllowsNewKey() bool { return v.Effect() == EffectNone }
+// one. Where it is false, a new key may pay twice. A reply that says that the key
+// belongs to another request does not allow it: that request may be the same
+// action with a changed payload, and nothing is known of it. A fetched resource
+// that proved to be another action's does.
+func (v Verdict) AllowsNewKey() bool {
+	if v.Status == KeyReused {
+		return v.Source == FromLookUp
+	}
+	return v.Effect() == EffectNone
+}
 
 // Settled reports whether the evidence is final: the effect exists, or the
 // provider executed and refused, or an authoritative look-up or a comparison
@@ -120,9 +128,7 @@ func Fold(v Verdict, o Outcome) Verdict {
 	case supersedes(o, v):
 		next.Outcome = carry(o, v.Outcome)
 	}
-	if !fresh(v) {
-		next.RetryAfter, next.NoResend = advice(v, next, o)
-	}
+	next.RetryAfter, next.NoResend = advice(v, next, o)
 	if len(next.Resources) > 1 {
 		next.Status = Duplicate
 		next.Reason = next.DuplicateEffect().Error()
@@ -136,9 +142,9 @@ func fresh(v Verdict) bool {
 }
 
 // notOurs reports whether o is the comparison that showed that what a duplicate
-// refers to is not this operation.
+// refers to is not this operation. Against a success it counts for nothing.
 func notOurs(v Verdict, o Outcome) bool {
-	return !v.Confirmed && v.Status == Duplicate && o.Status == KeyReused && o.Source == FromLookUp
+	return !v.Confirmed && o.Status == KeyReused && o.Source == FromLookUp
 }
 
 // supersedes reports whether new evidence replaces what is known.
@@ -152,7 +158,7 @@ func supersedes(o Outcome, v Verdict) bool {
 			newRank == oldRank && v.Resource == "" && o.Resource != ""
 	case v.Status == Declined:
 		return newRank > oldRank || o.Status == Declined
-	case oldRank == rankFinal && v.Status == NotExecuted && o.Source == FromReply && o.Status != NotExecuted:
+	case v.Status == NotExecuted && o.Source == FromReply && o.Status != NotExecuted:
 		return true // nothing is in doubt, and a later attempt says what to do
 	case oldRank == rankFinal:
 		// What was read before an attempt cannot speak of that attempt, so a new

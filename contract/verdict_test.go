@@ -138,7 +138,8 @@ func TestFoldingRules(t *testing.T) {
 			assert.Equal(t, c.status.String(), v.Status.String())
 			assert.Equal(t, c.settled, v.Settled())
 			assert.ElementsMatch(t, c.refs, v.Resources)
-			assert.Equal(t, v.Effect() == contract.EffectNone, v.AllowsNewKey(), "rule 5")
+			unknownOther := v.Status == contract.KeyReused && v.Source != contract.FromLookUp
+			assert.Equal(t, v.Effect() == contract.EffectNone && !unknownOther, v.AllowsNewKey(), "rule 5")
 			assertAlarm(t, v)
 		})
 	}
@@ -237,6 +238,42 @@ func TestFoldKeepsTheReference(t *testing.T) {
 	}
 }
 
+// The first success stands, with what its answer said; the latest is in Last.
+func TestFoldKeepsTheFirstSuccess(t *testing.T) {
+	first := contract.Outcome{Status: contract.Succeeded, Resource: "A", State: "pending", RequestID: "req_1"}
+	again := contract.Outcome{Status: contract.Succeeded, Resource: "A", State: "paid", RequestID: "req_2", Source: contract.FromLookUp}
+	v := fold(first, again)
+	assert.Equal(t, first, v.Outcome)
+	assert.Equal(t, again, v.Last)
+
+	first.Resource, again.Resource = "", ""
+	assert.Equal(t, first, fold(first, again).Outcome)
+
+	v = fold(reply(contract.Succeeded, "A"), reply(contract.Succeeded, "B"), reply(contract.Succeeded, "C"))
+	assert.Equal(t, "A", v.Resource)
+}
+
+// A duplicate stands likewise, until it is resolved.
+func TestFoldKeepsTheFirstDuplicate(t *testing.T) {
+	first := contract.Outcome{Status: contract.Duplicate, Resource: "A", RequestID: "req_1"}
+	again := contract.Outcome{Status: contract.Duplicate, Resource: "A", RequestID: "req_2"}
+	assert.Equal(t, first, fold(first, again).Outcome)
+	first.Resource, again.Resource = "", ""
+	assert.Equal(t, first, fold(first, again).Outcome)
+}
+
+// Of declines the latest stands: it may know more.
+func TestFoldKeepsTheLatestDecline(t *testing.T) {
+	late := contract.Outcome{Status: contract.Declined, Code: "insufficient_funds", Source: contract.FromLookUp}
+	assert.Equal(t, late, fold(reply(contract.Declined), late).Outcome)
+}
+
+// A list of references is evidence, whatever a literal says besides.
+func TestFoldOfReferencesAlone(t *testing.T) {
+	v := contract.Fold(contract.Verdict{Resources: []string{"A"}}, reply(contract.NotExecuted))
+	assert.False(t, v.AllowsNewKey())
+}
+
 func TestFoldCounts(t *testing.T) {
 	v := fold(reply(contract.Unknown), lookUp(contract.Unknown), outside(contract.Unknown), reply(contract.Rejected))
 	assert.Equal(t, 2, v.Attempts)
@@ -269,6 +306,7 @@ func TestFoldTakesTheAdviceOfTheLatestReply(t *testing.T) {
 		{"no resend after an absence", []contract.Outcome{doubt, lookUp(contract.NotExecuted), with(nothing, 0, true)}, 0, contract.Finish},
 		{"no resend stays with the doubt", []contract.Outcome{with(doubt, 0, true), nothing}, 0, contract.LookUp},
 		{"no resend comes to a doubt", []contract.Outcome{doubt, with(nothing, 0, true)}, 0, contract.LookUp},
+		{"no resend by a look-up", []contract.Outcome{doubt, with(lookUp(contract.Unknown), 0, true)}, 0, contract.LookUp},
 		{"no resend outlives a look-up", []contract.Outcome{with(doubt, 0, true), lookUp(contract.Unknown)}, 0, contract.LookUp},
 		{"no resend outlives an absence", []contract.Outcome{with(doubt, 0, true), lookUp(contract.NotExecuted)}, 0, contract.Finish},
 		{"no resend of a proven nothing is of its attempt", []contract.Outcome{with(nothing, 0, true), doubt}, 0, contract.Resend},
@@ -305,7 +343,7 @@ func TestFoldDoesNotTrustAdapters(t *testing.T) {
 	}
 	least := time.Duration(-1 << 63)
 	assert.Zero(t, fold(contract.Outcome{RetryAfter: least}, contract.Outcome{RetryAfter: least}).RetryAfter)
-	assert.Equal(t, contract.Unknown, fold(reply(contract.Declined-contract.Declined), reply(77)).Status)
+	assert.Equal(t, contract.Unknown, fold(reply(contract.Unknown), reply(77)).Status)
 	// An absence whose source is not known settles nothing.
 	assert.Equal(t, contract.Unknown, fold(reply(contract.Unknown), contract.Outcome{Status: contract.NotExecuted, Source: 3}).Status)
 }

@@ -52,10 +52,11 @@ func ParseWait(value string, unit time.Duration, from time.Time) time.Duration {
 	return longest
 }
 
-// parseNumber parses digits, at most one dot, digits; and nothing else.
+// parseNumber parses digits, at most one dot, digits; and nothing else. No digits
+// are 0 too.
 func parseNumber(s string, unit time.Duration) time.Duration {
 	whole, fraction, _ := strings.Cut(s, ".")
-	if whole+fraction == "" || unit <= 0 {
+	if unit <= 0 {
 		return 0
 	}
 	var d time.Duration

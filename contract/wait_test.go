@@ -90,6 +90,11 @@ func TestParseWait(t *testing.T) {
 		{"0", forever, 0},
 		{"1", 0, 0},
 		{"1", -s, 0},
+		{"30", -1 << 60, 0},
+		{"9223372036854775800", 1, forever - 7},
+		{"9223372036854775807", 1, forever},
+		{"9223372036854775808", 1, forever},
+		{"3", forever / 3, forever - 1},
 
 		{"Sun, 29 Nov 2026 12:01:30 GMT", s, 90 * s},
 		{"Sunday, 29-Nov-26 12:01:30 GMT", s, 90 * s},
@@ -204,7 +209,11 @@ func FuzzParseWait(f *testing.F) {
 		if strings.Contains(number, ",") {
 			return
 		}
-		if unit <= 0 || len(number) > 100 {
+		if unit <= 0 {
+			require.Zero(t, wait)
+			return
+		}
+		if len(number) > 100 {
 			return
 		}
 		want, ok := exactly(number, time.Duration(unit))

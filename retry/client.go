@@ -3,7 +3,9 @@ package retry
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/idempact/idempact/contract"
 )
@@ -13,6 +15,7 @@ import (
 // happened. It is safe for concurrent use. Make one for each account and keep it.
 type Client struct {
 	adapter contract.Adapter
+	name    string // of the adapter
 	options Options
 	flights flights
 }
@@ -27,7 +30,11 @@ func NewClient(a contract.Adapter, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{adapter: a, options: options}, nil
+	name, err := guard("Name", a.Name)
+	if err != nil {
+		return nil, fmt.Errorf("retry: %w", err)
+	}
+	return &Client{adapter: a, name: name, options: options}, nil
 }
 
 // Do runs one operation and returns what it came to. The error is nil only when
@@ -53,7 +60,7 @@ func (c *Client) Do(req *http.Request) (*Result, error) {
 	if refused != nil {
 		return &Result{Verdict: refused.Verdict}, refused
 	}
-	result := &Result{Verdict: f.verdict, Response: f.last.response(req)}
+	result := &Result{Verdict: own(f.verdict), Response: f.last.response(req)}
 	if err := f.err(); err != nil {
 		return result, err
 	}
@@ -87,13 +94,15 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // StandardClient returns an http.Client that runs on c, for SDKs that take one.
-// Turn the SDK's own retries off. It follows no redirect to another host.
+// Turn the SDK's own retries off. It follows no redirect of a write, and none to
+// another host.
 func (c *Client) StandardClient() *http.Client {
 	return &http.Client{
 		Transport: c,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// Authorize would send the credentials along.
-			if len(via) >= 10 || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
+			// Of a write there is one request. And to another host Authorize
+			// would send the credentials along.
+			if len(via) >= 10 || !isRead(via[0]) || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
 				return http.ErrUseLastResponse
 			}
 			return nil
@@ -119,25 +128,41 @@ func (c *Client) operate(req *http.Request) (*flight, *Error) {
 
 // pass sends a read, once.
 func (c *Client) pass(req *http.Request) (*http.Response, error) {
-	r := req
+	r := req.Clone(req.Context())
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	basicAuth(r)
 	if c.options.Authorize != nil {
-		r = req.Clone(req.Context())
 		if err := c.options.Authorize(r); err != nil {
 			closeBody(req)
 			return nil, err
 		}
 	}
 	resp, err := c.options.Transport.RoundTrip(r)
-	if err == nil && resp != nil && resp.Body != nil {
+	if err == nil && resp == nil {
+		err = errNoResponse
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = req // the caller's own, which Authorize has not seen
+	if resp.Body != nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, c.options.MaxBodyBytes)
 	}
-	return resp, err
+	return resp, nil
 }
 
 func closeBody(req *http.Request) {
 	if req != nil && req.Body != nil {
 		req.Body.Close()
 	}
+}
+
+// own returns a verdict that shares no memory with others.
+func own(v contract.Verdict) contract.Verdict {
+	v.Resources = slices.Clone(v.Resources)
+	return v
 }
 
 // err returns the error of a flight that did not end in proven success.
@@ -149,7 +174,7 @@ func (f *flight) err() error {
 	if alarm := f.verdict.DuplicateEffect(); alarm != nil {
 		causes = append([]error{alarm}, causes...)
 	}
-	e := &Error{Verdict: f.verdict, Cause: errors.Join(causes...), Response: f.last.response(nil)}
+	e := &Error{Verdict: own(f.verdict), Cause: errors.Join(causes...), Response: f.last.response(nil)}
 	if f.last != nil {
 		e.Body = bytes.Clone(f.last.body)
 	}
@@ -157,15 +182,18 @@ func (f *flight) err() error {
 	return e
 }
 
-// showable reports whether an SDK may decode the provider's own refusal: the last
-// send was answered, and no earlier one left a doubt.
+// showable reports whether an SDK may decode the provider's own refusal: a reply
+// settled it, the last one, and no earlier one left a doubt. A redirect it may not
+// see: an http.Client would follow it with the payment.
 func (f *flight) showable() bool {
 	switch f.verdict.Status {
 	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.last != nil && f.lastSend == f.sends
+		return f.verdict.Source == contract.FromReply && f.last != nil && !redirects(f.last.head.StatusCode)
 	default:
 		return false
 	}
 }
+
+func redirects(status int) bool { return status >= 300 && status < 400 }
 
 var _ http.RoundTripper = (*Client)(nil)

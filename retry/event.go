@@ -32,10 +32,10 @@ type AttemptEvent struct {
 func (f *flight) tell(ctx context.Context, step contract.Step, started time.Time, r contract.Reply) {
 	c, last := f.client, f.verdict.Last
 	e := AttemptEvent{
-		Provider: c.adapter.Name(), KeyTag: contract.KeyTag(f.op.call.Key),
+		Provider: c.name, KeyTag: contract.KeyTag(f.op.call.Key),
 		Step: step, Attempt: f.verdict.Attempts,
 		Started: started, Duration: r.At.Sub(started), StatusCode: r.StatusCode,
-		Verdict: f.verdict, Next: f.next, Wait: f.wait,
+		Verdict: own(f.verdict), Next: f.next, Wait: f.wait,
 	}
 	if step == contract.Resend {
 		e.Outcome = last

@@ -15,24 +15,23 @@ type flight struct {
 	op     *operation
 	memory
 
-	started   time.Time
-	sends     int           // in this run
-	next      contract.Step // what decide said of the last answer,
-	wait      time.Duration // after which wait,
-	later     bool          // and whether that is for the caller to sit out
-	last      *answer       // the last answer that came, or the fetched resource
-	lastSend  int           // which send brought it
-	requestID string        // of the last answer that named one
-	causes    []error       // why requests brought no answer, and why the run ended
+	started time.Time
+	sends   int           // in this run
+	next    contract.Step // what decide said of the last answer,
+	wait    time.Duration // after which wait,
+	later   bool          // and whether that is for the caller to sit out
+	causes  []error       // why requests brought no answer, and why the run ended
 
 	done      chan struct{} // closed when it has ended
-	abandoned bool          // it ended open because its own caller's context did
+	abandoned bool          // it ended open because its own caller's context did, or in a panic
 }
 
 // memory is what one run hands to the next: what is known of the operation.
 type memory struct {
 	verdict   contract.Verdict
 	firstSent time.Time // with the monotonic clock
+	last      *answer   // the last answer that came, or the fetched resource
+	requestID string    // of the last answer that named one
 }
 
 // shared is the place of one key among the flights of a client.
@@ -95,7 +94,12 @@ func (c *Client) lead(ctx context.Context, place *shared, f *flight) {
 	defer func() { c.flights.land(place, f) }()
 	f.abandoned = true // until it ends by itself
 	f.run(ctx)
-	f.abandoned = ctx.Err() != nil && !f.verdict.Settled()
+	f.abandoned = ctx.Err() != nil && f.open()
+}
+
+// open reports whether another run could find out more.
+func (f *flight) open() bool {
+	return !f.verdict.Settled() || f.verdict.Status == contract.Duplicate
 }
 
 // enter takes a place at the operation's key.

@@ -30,7 +30,7 @@ func (f *flight) run(ctx context.Context) {
 	case f.verdict.Attempts > 0:
 		// An earlier flight was abandoned: what its last answer asked for holds.
 		f.decide(ctx)
-		if f.next != contract.Resend || f.later || !sleep(ctx, f.wait) {
+		if f.next != contract.Resend || f.later || !sleep(ctx, f.wait) || f.ready(ctx) != nil {
 			break
 		}
 		fallthrough
@@ -53,7 +53,7 @@ func (f *flight) loop(ctx context.Context) {
 		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration {
 			return f.wait
 		},
-		PrepareRetry: func(*http.Request) error { return f.stillFresh() },
+		PrepareRetry: func(r *http.Request) error { return f.ready(r.Context()) },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, "http://operation.invalid", nil)
@@ -82,32 +82,49 @@ func (f *flight) attempt(ctx context.Context) {
 		f.firstSent = started
 	}
 	f.sends++
-	call := f.call()
-	reply, got := f.client.exchange(ctx, call.Request, call.Body, f.op.terms)
+	reply, got := f.send(ctx)
 	if got != nil {
-		f.last, f.lastSend = got, f.sends
+		f.last = got
 	}
 	if reply.Err != nil {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
-	o := f.client.classify(call, reply)
-	if o.RequestID != "" {
-		f.requestID = o.RequestID
+	f.verdict = contract.Fold(f.verdict, f.client.classify(f.call(), reply))
+	if id := f.verdict.Last.RequestID; id != "" {
+		f.requestID = id
 	}
-	f.verdict = contract.Fold(f.verdict, o)
 	f.decide(ctx)
 	f.tell(ctx, contract.Resend, started, reply)
 }
 
-// call returns the operation as adapters see it.
+// send sends the operation's own request. A panic in the middle of it leaves a
+// doubt to whoever takes the operation over.
+func (f *flight) send(ctx context.Context) (reply contract.Reply, got *answer) {
+	returned := false
+	defer func() {
+		if !returned {
+			f.verdict = contract.Fold(f.verdict, contract.Outcome{Reason: "a panic interrupted the attempt"})
+		}
+	}()
+	reply, got = f.client.exchange(ctx, f.op.call.Request, f.op.call.Body, f.op.terms, f.fresh)
+	returned = true
+	return reply, got
+}
+
+// call returns the operation as adapters see it: a copy, since what is sent must
+// stay as it is.
 func (f *flight) call() contract.Call {
 	c := f.op.call
+	c.Request = c.Request.Clone(c.Request.Context())
 	c.FirstSent = f.firstSent
 	return c
 }
 
 // classify asks the adapter, and takes no answer from it that cannot be.
 func (c *Client) classify(call contract.Call, r contract.Reply) contract.Outcome {
+	if u := (*unsent)(nil); errors.As(r.Err, &u) {
+		return contract.Outcome{Status: contract.NotExecuted, Reason: "nothing was sent: " + u.reason}
+	}
 	o, err := guard("Classify", func() contract.Outcome { return c.adapter.Classify(call, r) })
 	if err != nil {
 		return contract.Outcome{Reason: err.Error()}
@@ -120,8 +137,9 @@ func (c *Client) classify(call contract.Call, r contract.Reply) contract.Outcome
 }
 
 // possible reports whether a reply can show the status at all: without a whole
-// answer nothing is certain, but that a request which never left did nothing,
-// and what the head of an answer says of a throttle or of work under way.
+// answer nothing is certain, but that a request which never left did nothing, and
+// what the head of an answer says of a throttle, of work under way, or of a key
+// that is bound to a saved error. An error or a redirect confirms no success.
 func possible(s contract.Status, r contract.Reply) bool {
 	switch {
 	case s == contract.Unknown:
@@ -129,10 +147,17 @@ func possible(s contract.Status, r contract.Reply) bool {
 	case r.StatusCode == 0:
 		return s == contract.NotExecuted && !r.Sent
 	case r.Err != nil:
-		return s == contract.NotExecuted || s == contract.InProgress
+		return s == contract.NotExecuted || s == contract.InProgress || s == contract.KeySpent
+	case s == contract.Succeeded:
+		return good(r)
 	default:
 		return true
 	}
+}
+
+// good reports whether the reply is a whole 2xx.
+func good(r contract.Reply) bool {
+	return r.Err == nil && r.StatusCode >= 200 && r.StatusCode < 300
 }
 
 // decide says what follows on the last answer: the one place that does.
@@ -141,6 +166,9 @@ func (f *flight) decide(ctx context.Context) {
 	v := f.verdict
 	asked := v.Last.RetryAfter
 	f.wait = max(asked, f.backoff())
+	if asked > 0 && !f.fits(ctx, f.wait) {
+		f.wait = asked // no more than that, where there is no time for it
+	}
 	f.later = false
 	switch {
 	case v.Settled():
@@ -212,11 +240,22 @@ func (f *flight) life() time.Duration {
 	return f.client.options.keyLife(f.op.terms)
 }
 
-var errTooLate = errors.New("the wait took longer than it may")
+var errTooLate = errors.New("the key has become too old meanwhile")
 
-// stillFresh looks again after the wait: a machine may have slept meanwhile.
-func (f *flight) stillFresh() error {
-	if f.age(0) >= f.life() || time.Since(f.started) > f.client.options.MaxElapsed {
+// fresh is asked just before a send: Authorize may have taken its time.
+func (f *flight) fresh() error {
+	if f.age(0) >= f.life() {
+		return errTooLate
+	}
+	return nil
+}
+
+// ready looks again after the wait: a machine may have slept meanwhile.
+func (f *flight) ready(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // the timer and the context ended together
+	}
+	if f.fresh() != nil || time.Since(f.started) > f.client.options.MaxElapsed {
 		f.next = f.giveUp()
 		return errTooLate
 	}

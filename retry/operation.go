@@ -2,7 +2,6 @@ package retry
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +36,9 @@ func (c *Client) prepare(req *http.Request) (*operation, *Error) {
 	if refused := op.resolveKey(req); refused != nil {
 		return nil, refused
 	}
+	if wrong := malformed(op.call.Request); wrong != "" {
+		return nil, refusal(contract.Rejected, nil, "%s", wrong)
+	}
 	op.fingerprint, err = contract.Fingerprint(op.call, op.terms)
 	if err != nil {
 		return nil, refusal(contract.Rejected, err, "%v", err)
@@ -53,6 +55,8 @@ func checkRequest(req *http.Request) *Error {
 		return refusal(contract.Rejected, nil, "the request has no absolute URL; give it scheme and host")
 	case req.URL.Scheme != "https" && req.URL.Scheme != "http":
 		return refusal(contract.Rejected, nil, "the URL's scheme is neither https nor http")
+	case req.URL.Opaque != "":
+		return refusal(contract.Rejected, nil, "the URL is opaque, so that its path cannot be told; give it scheme, host and path")
 	case req.Method != strings.ToUpper(req.Method):
 		return refusal(contract.Rejected, nil, "methods are case-sensitive; write it in upper case")
 	case len(req.Trailer) > 0:
@@ -93,41 +97,7 @@ func (c *Client) freezeBody(req *http.Request) ([]byte, *Error) {
 	case req.ContentLength > 0 && req.ContentLength != int64(len(body)):
 		return nil, refusal(contract.Rejected, nil, "the request's body has %d bytes, but its length says %d; was it read before? Give each request a body of its own", len(body), req.ContentLength)
 	default:
-		return body, nil
-	}
-}
-
-// freezeHead copies everything of a request but its body.
-func freezeHead(req *http.Request) *http.Request {
-	r := req.Clone(req.Context())
-	r.Body, r.GetBody, r.ContentLength = nil, nil, 0
-	r.TransferEncoding, r.Trailer, r.Response = nil, nil, nil
-	r.Cancel = nil //nolint:staticcheck // the context is what ends a request here
-	if r.Header == nil {
-		r.Header = http.Header{}
-	}
-	// The transport must decode the answer, or no adapter can read it.
-	setHeader(r.Header, "Accept-Encoding", "")
-	if u := r.URL.User; u != nil {
-		// As http.Client does: credentials in the URL are basic authentication.
-		if password, _ := u.Password(); r.Header.Get("Authorization") == "" {
-			r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
-		}
-		r.URL.User = nil
-	}
-	return r
-}
-
-// setHeader sets a header to one value, or removes it, whatever the case of the
-// names it stands under.
-func setHeader(h http.Header, name, value string) {
-	for k := range h {
-		if strings.EqualFold(k, name) {
-			delete(h, k)
-		}
-	}
-	if value != "" {
-		h.Set(name, value)
+		return slices.Clip(body), nil // who appends to it gets a copy
 	}
 }
 
@@ -148,6 +118,7 @@ func (op *operation) resolveKey(req *http.Request) *Error {
 	case carried == "" && given != "" && op.terms.KeyField != "":
 		return refusal(contract.Rejected, nil, "the key belongs into the body field %q, and a body is never rewritten; put it there", op.terms.KeyField)
 	case carried == "" && given == "":
+		setHeader(op.call.Request.Header, op.terms.KeyHeader, "") // an empty one is none
 		return op.keyless(without)
 	}
 	key := carried
@@ -235,14 +206,6 @@ func (op *operation) setScope(key string) {
 // repeatable reports whether the provider's contract lets the request be sent
 // again after it may have arrived.
 func (op *operation) repeatable() bool { return op.call.Key != "" || op.terms.Idempotent }
-
-// carriesKey reports whether a header is one that makes net/http repeat a request
-// by itself.
-//
-// Source: net/http, Request.isReplayable, Go 1.26 (read 2026-11-29).
-func carriesKey(name string) bool {
-	return slices.Contains([]string{"Idempotency-Key", "X-Idempotency-Key"}, http.CanonicalHeaderKey(name))
-}
 
 // guard calls an adapter, whose panic must not cost a verdict.
 func guard[T any](what string, call func() T) (result T, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"time"
 
@@ -55,6 +56,11 @@ type Options struct {
 	OnAttempt func(context.Context, AttemptEvent)
 }
 
+const (
+	standardMinWait = 500 * time.Millisecond
+	standardMaxWait = 30 * time.Second
+)
+
 func (o *Options) withDefaults() (Options, error) {
 	var d Options
 	if o != nil {
@@ -63,13 +69,20 @@ func (o *Options) withDefaults() (Options, error) {
 	if d.MaxAttempts < 0 || d.MaxRequestBytes < 0 || d.MaxBodyBytes < 0 || d.MaxErrorBytes < 0 {
 		return d, errors.New("retry: an option is negative")
 	}
+	// One bound alone moves the default of the other.
+	if d.MinWait == 0 && d.MaxWait > 0 {
+		d.MinWait = min(d.MaxWait, standardMinWait)
+	}
+	if d.MaxWait == 0 {
+		d.MaxWait = max(d.MinWait, standardMaxWait)
+	}
 	for _, f := range []struct {
 		field    *time.Duration
 		standard time.Duration
 	}{
 		{&d.MaxElapsed, 2 * time.Minute},
-		{&d.MinWait, 500 * time.Millisecond},
-		{&d.MaxWait, 30 * time.Second},
+		{&d.MinWait, standardMinWait},
+		{&d.MaxWait, standardMaxWait},
 		{&d.AttemptTimeout, 80 * time.Second},
 		{&d.KeyMargin, time.Hour},
 		{&d.UnpublishedRetention, time.Hour},
@@ -101,7 +114,7 @@ func orDefault[T int | int64](v, standard T) T {
 	if v == 0 {
 		return standard
 	}
-	return v
+	return min(v, math.MaxInt-1) // room for the byte that shows that there is more
 }
 
 // keyLife returns for how long after its first send a key of the given terms may

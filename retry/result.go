@@ -17,7 +17,7 @@ type Result struct {
 	// Response is the answer that the verdict rests on, its body whole and ready
 	// to read: the provider's own, or the fetched resource where a duplicate was
 	// resolved. It is nil where no answer came.
-	Response *http.Response
+	Response *http.Response `json:"-"`
 }
 
 // Error says that an operation did not end in proven success. Its verdict says
@@ -60,8 +60,15 @@ func (e *Error) Error() string {
 	return s
 }
 
-// GoString returns the text of Error: %#v must not show a body either.
-func (e *Error) GoString() string { return "&retry.Error{" + e.Error() + "}" }
+// Format writes the text of Error for every verb, also for an Error that is no
+// pointer: %+v and %#v must not show a body either.
+func (e Error) Format(s fmt.State, verb rune) {
+	if verb == 'q' || verb == 'v' && s.Flag('#') {
+		fmt.Fprintf(s, "%q", e.Error())
+		return
+	}
+	io.WriteString(s, e.Error())
+}
 
 // Is reports whether target is the status of the verdict.
 func (e *Error) Is(target error) bool { return target == error(e.Verdict.Status) }
@@ -94,6 +101,9 @@ type transportError struct{ err error }
 
 func (e *transportError) Error() string { return contract.DescribeError(e.err) }
 func (e *transportError) Unwrap() error { return e.err }
+
+// GoString keeps %#v from showing the text, too.
+func (e *transportError) GoString() string { return e.Error() }
 
 // refusal returns the error for a request that is not sent at all.
 func refusal(s contract.Status, cause error, format string, args ...any) *Error {

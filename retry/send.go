@@ -18,17 +18,23 @@ import (
 )
 
 // exchange sends one request, at most once, and reads its whole answer.
-func (c *Client) exchange(ctx context.Context, head *http.Request, body []byte, terms contract.Terms) (contract.Reply, *answer) {
+//
+// Just before it is handed over, ready may still refuse: Authorize may have taken
+// its time.
+func (c *Client) exchange(ctx context.Context, head *http.Request, body []byte, terms contract.Terms, ready func() error) (contract.Reply, *answer) {
 	attempt, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
 	defer cancel()
 	w := &wire{cancel: cancel}
 	req, err := c.wireRequest(httptrace.WithClientTrace(attempt, w.trace()), head, body, terms)
+	if err == nil {
+		err = inTime(ctx, attempt, ready)
+	}
 	if err != nil {
 		return contract.Reply{Err: err, At: time.Now()}, nil
 	}
 	resp, err := c.options.Transport.RoundTrip(req)
 	if err == nil && resp == nil {
-		err = errors.New("the transport returned neither a response nor an error")
+		err = errNoResponse
 	}
 	if err != nil {
 		return contract.Reply{Err: w.whose(err, ctx, attempt), Sent: w.sent(err), At: time.Now()}, nil
@@ -50,20 +56,38 @@ func (c *Client) exchange(ctx context.Context, head *http.Request, body []byte, 
 // credentials, and nothing that lets net/http send it a second time.
 func (c *Client) wireRequest(ctx context.Context, head *http.Request, body []byte, terms contract.Terms) (*http.Request, error) {
 	r := head.Clone(ctx)
-	setBody(r, body)
 	if c.options.Authorize != nil {
+		setBody(r, body)
 		// A signing Authorize may read the body.
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		if err := c.options.Authorize(r); err != nil {
-			return nil, err
+			return nil, &unsent{"Authorize returned an error", err}
 		}
-		restore(r, head, terms)
-		setBody(r, body)
+		r = restored(head.Clone(ctx), r.Header, terms)
+		if wrong := malformed(r); wrong != "" {
+			return nil, &unsent{"after Authorize " + wrong, nil}
+		}
 	}
+	setBody(r, body)
 	if len(body) == 0 && !isRead(r) {
 		hideKey(r.Header)
 	}
 	return r, nil
+}
+
+// inTime reports whether a request may still be sent. After the transport has it
+// an end of the context is a doubt; here it is none.
+func inTime(caller, attempt context.Context, ready func() error) error {
+	if err := caller.Err(); err != nil {
+		return &unsent{"the context had ended", err}
+	}
+	if attempt.Err() != nil {
+		return &unsent{"Authorize took all the time of the attempt", errAttemptTimeout}
+	}
+	if err := ready(); err != nil {
+		return &unsent{err.Error(), err}
+	}
+	return nil
 }
 
 // setBody gives the request the frozen bytes without a way to rewind them:
@@ -72,33 +96,6 @@ func setBody(r *http.Request, body []byte) {
 	r.Body, r.GetBody, r.ContentLength = nil, nil, int64(len(body))
 	if len(body) > 0 {
 		r.Body = io.NopCloser(bytes.NewReader(body))
-	}
-}
-
-// restore puts back what identifies the operation, after credentials were added.
-func restore(r, head *http.Request, terms contract.Terms) {
-	u := *head.URL
-	r.Method, r.URL, r.Host = head.Method, &u, head.Host
-	for _, name := range append(terms.ContractHeaders(), "Content-Type", terms.KeyHeader) {
-		if name == "" {
-			continue
-		}
-		setHeader(r.Header, name, "")
-		if values := contract.HeaderValues(head.Header, name); len(values) > 0 {
-			r.Header[http.CanonicalHeaderKey(name)] = values
-		}
-	}
-}
-
-// hideKey stores the key header under a name that net/http does not recognise.
-// It would otherwise repeat a request without a body by itself when a reused
-// connection dies. On the wire names are the same in any case.
-func hideKey(h http.Header) {
-	for name, values := range h {
-		if lower := strings.ToLower(name); carriesKey(name) && name != lower {
-			delete(h, name)
-			h[lower] = values
-		}
 	}
 }
 
@@ -154,7 +151,19 @@ func (w *wire) whose(err error, caller, attempt context.Context) error {
 	}
 }
 
-var errNotHTTP = errors.New("the server switched to another protocol")
+// unsent is why a request was not handed to the transport.
+type unsent struct {
+	reason string
+	cause  error
+}
+
+func (e *unsent) Error() string { return e.reason }
+func (e *unsent) Unwrap() error { return e.cause }
+
+var (
+	errNotHTTP    = errors.New("the server switched to another protocol")
+	errNoResponse = errors.New("the transport returned neither a response nor an error")
+)
 
 // errStreamRefused is what an attempt ends with whose second send was stopped.
 var errStreamRefused = errors.New("the server refused the HTTP/2 stream")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/idempact/idempact/contract"
@@ -20,7 +21,8 @@ func (f *flight) settle(ctx context.Context) {
 	if f.later || ctx.Err() != nil || f.verdict.DuplicateEffect() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.client.options.MaxElapsed)
+	o := f.client.options
+	ctx, cancel := context.WithTimeout(ctx, max(o.MaxElapsed, o.AttemptTimeout))
 	defer cancel()
 	r := &reader{flight: f, left: maxReads}
 	if f.verdict.Effect() == contract.EffectMaybe || f.verdict.Status == contract.Duplicate && f.verdict.Resource == "" {
@@ -74,9 +76,12 @@ func (r *reader) find(ctx context.Context, finder contract.Finder) (found contra
 		if err != nil {
 			return found, false
 		}
+		if s.err != nil {
+			return found, false // what came with the error proves nothing
+		}
 		found = s.found
-		if s.err != nil || s.req == nil {
-			return found, whole && s.err == nil
+		if s.req == nil {
+			return found, whole
 		}
 		reply, _, err := r.read(ctx, contract.LookUp, s.req)
 		if err != nil {
@@ -95,7 +100,16 @@ func (r *reader) resolve(ctx context.Context) {
 		return
 	}
 	known := r.verdict.Outcome
-	req, err := resolver.ResolveRequest(ctx, r.call(), known)
+	if steers(known.Resource) {
+		return
+	}
+	req, err := guard("ResolveRequest", func() (req *http.Request) {
+		req, err := resolver.ResolveRequest(ctx, r.call(), known)
+		if err != nil {
+			return nil
+		}
+		return req
+	})
 	if err != nil || req == nil {
 		return
 	}
@@ -106,7 +120,7 @@ func (r *reader) resolve(ctx context.Context) {
 	o, err := guard("ClassifyResolve", func() contract.Outcome {
 		return resolver.ClassifyResolve(r.call(), known, reply)
 	})
-	if err != nil || reply.Err != nil || o.Status != contract.Succeeded && o.Status != contract.KeyReused {
+	if err != nil || !good(reply) || o.Status != contract.Succeeded && o.Status != contract.KeyReused {
 		return
 	}
 	r.fold(o)
@@ -124,7 +138,26 @@ func (r *reader) fold(o contract.Outcome) {
 var (
 	errReads   = errors.New("the look-up takes more requests than an operation may")
 	errForeign = errors.New("the adapter's read is not a GET on the operation's own host")
+	errSteered = errors.New("the adapter's read has a path that may lead elsewhere")
 )
+
+// steers reports whether a path, or a reference that may become a part of one,
+// could lead a read elsewhere. Adapters check what they expect of a reference
+// (contract.CheckReference); this is what none may hold.
+func steers(path string) bool {
+	if strings.ContainsAny(path, "?#%\\") || strings.Contains(path, "//") {
+		return true
+	}
+	if strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return true
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
 
 // read makes one read of an adapter's, again after a passing fault.
 func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request) (contract.Reply, *answer, error) {
@@ -138,7 +171,7 @@ func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request
 		}
 		r.left--
 		started := time.Now()
-		reply, got := r.client.exchange(ctx, head, nil, r.op.terms)
+		reply, got := r.client.exchange(ctx, head, nil, r.op.terms, func() error { return nil })
 		r.tell(ctx, step, started, reply)
 		wait := max(reply.Wait(), r.backoff())
 		if !passing(reply) || try == triesOfRead || wait > r.client.options.MaxWait || !sleep(ctx, wait) {
@@ -151,8 +184,11 @@ func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request
 // the version and the credentials. It goes nowhere but to the operation's host.
 func (r *reader) readHead(req *http.Request) (*http.Request, error) {
 	own := r.op.call.Request
-	if req.Method != http.MethodGet || req.URL.Scheme != own.URL.Scheme || req.URL.Host != own.URL.Host {
+	if req.URL == nil || req.Method != http.MethodGet || req.URL.Scheme != own.URL.Scheme || req.URL.Host != own.URL.Host {
 		return nil, errForeign
+	}
+	if req.URL.Opaque != "" || steers(req.URL.Path) || malformed(req) != "" {
+		return nil, errSteered
 	}
 	head := freezeHead(req)
 	head.Host = own.Host

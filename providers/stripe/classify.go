@@ -23,7 +23,7 @@ func classify(e endpoint, r contract.Reply) contract.Outcome {
 	o := decide(e, r, facts, body)
 	o.Replayed, o.RequestID, o.RetryAfter = facts.replayed, facts.requestID, facts.wait
 	if r.StatusCode >= 400 {
-		o.Code = word(body.Text("error.code"))
+		o.Code = contract.Word(body.Text("error.code"))
 	}
 	switch o.Status {
 	case contract.Unknown, contract.InProgress, contract.NotExecuted:
@@ -126,7 +126,7 @@ func decideSuccess(body contract.Object) contract.Outcome {
 	case contract.CheckReference(id) != nil:
 		return said(contract.Unknown, "a success that shows no object id")
 	}
-	return contract.Outcome{Status: contract.Succeeded, Resource: id, State: word(body.Text("status")),
+	return contract.Outcome{Status: contract.Succeeded, Resource: id, State: contract.Word(body.Text("status")),
 		Reason: "Stripe shows the object"}
 }
 
@@ -157,7 +157,7 @@ func decideIntent(e endpoint, intent contract.Object) contract.Outcome {
 	if e.collection == "payment_intents" && e.id != "" && id == "" {
 		id = e.id
 	}
-	o := contract.Outcome{Resource: id, State: word(state)}
+	o := contract.Outcome{Resource: id, State: contract.Word(state)}
 	if contract.CheckReference(id) != nil {
 		o.Resource = ""
 	}
@@ -221,20 +221,11 @@ func headerFacts(r contract.Reply) facts {
 	f := facts{
 		replayed:  strings.EqualFold(contract.HeaderValue(r.Header, "Idempotent-Replayed"), "true"),
 		advice:    strings.ToLower(contract.HeaderValue(r.Header, "Stripe-Should-Retry")),
-		requestID: word(contract.HeaderValue(r.Header, "Request-Id")),
+		requestID: contract.Word(contract.HeaderValue(r.Header, "Request-Id")),
 		wait:      r.Wait(),
 	}
 	if f.advice != "true" && f.advice != "false" {
 		f.advice = ""
 	}
 	return f
-}
-
-// word returns s if it is one of a machine's words, and "" for anything that could
-// break a line or a log.
-func word(s string) string {
-	if contract.CheckReference(s) != nil {
-		return ""
-	}
-	return s
 }

@@ -3,7 +3,6 @@ package stripe
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/big"
@@ -64,7 +63,7 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		o.Reason = "the object that exists could not be fetched to compare it"
 		return o
 	}
-	o.State = word(object.Text("status"))
+	o.State = contract.Word(object.Text("status"))
 	e := endpointOf(c.Request)
 	asked, ok := readAsked(e, c)
 	if !ok {
@@ -77,6 +76,8 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		o.Status, o.Reason = contract.KeyReused, reason
 	case verdict != equal:
 		o.Reason = reason
+	case e.tookPart(asked, object):
+		o.Reason = "the object exists, and another amount was taken than all of it, which was asked for"
 	case !e.shownDone(asked, object):
 		o.Reason = "the object exists, and its state does not show this request done"
 	default:
@@ -126,7 +127,7 @@ func (e endpoint) shownDone(asked map[string]string, object contract.Object) boo
 		return true
 	}
 	want, known := done[name]
-	have, _ := text(object.At(want.field))
+	have, _ := contract.Scalar(object.At(want.field))
 	return known && slices.Contains(want.values, have)
 }
 
@@ -140,10 +141,36 @@ var (
 		"payment_intent": "payment_intent", "charge": "charge",
 	}
 	actionFields = map[string]map[string]string{
+		"payment_intents/confirm": {"payment_method": "payment_method"},
 		"payment_intents/capture": {"amount_to_capture": "amount_received"},
 		"charges/capture":         {"amount": "amount_captured"},
 	}
 )
+
+// testCards is how the names of test cards start, which stand for payment methods
+// made of them.
+//
+// Source: https://docs.stripe.com/testing (read 2026-11-29).
+const testCards = "pm_card_"
+
+// wholes are the actions that take all of the amount where they name none: the
+// parameter that would, and the field that shows how much was taken.
+var wholes = map[string]struct{ param, taken string }{
+	"payment_intents/capture": {"amount_to_capture", "amount_received"},
+	"charges/capture":         {"amount", "amount_captured"},
+}
+
+// tookPart reports whether the object shows that an action was done which took a
+// part of the amount, where all of it was asked for.
+func (e endpoint) tookPart(asked map[string]string, object contract.Object) bool {
+	whole, ok := wholes[e.name()]
+	if _, named := asked[whole.param]; !ok || named {
+		return false
+	}
+	amount, shownAmount := contract.Scalar(object.At("amount"))
+	taken, shownTaken := contract.Scalar(object.At(whole.taken))
+	return shownAmount && shownTaken && amount != taken
+}
 
 // fields returns the fields to compare with the object of this id.
 func (e endpoint) fields(id string) map[string]string {
@@ -171,7 +198,7 @@ func compare(fields map[string]string, asked map[string]string, object contract.
 		if key, ok := strings.CutPrefix(param, "metadata."); ok {
 			v, why = compareMetadata(key, asked[param], object.Object("metadata"))
 		} else if field, ok := fields[param]; ok {
-			if shown, ok := text(object.At(field)); ok {
+			if shown, ok := contract.Scalar(object.At(field)); ok {
 				v, why = compareField(field, asked[param], shown)
 			}
 		}
@@ -198,7 +225,7 @@ func compareField(field, want, have string) (comparison, string) {
 		if strings.EqualFold(want, have) {
 			return equal, ""
 		}
-		return differs, fmt.Sprintf("the object that exists has currency %q, and %q was asked for", word(have), word(want))
+		return differs, fmt.Sprintf("the object that exists has currency %q, and %q was asked for", contract.Word(have), contract.Word(want))
 	case strings.HasPrefix(field, "amount"):
 		h, w := integer(have), integer(want)
 		if h == nil || w == nil {
@@ -210,8 +237,10 @@ func compareField(field, want, have string) (comparison, string) {
 		return differs, fmt.Sprintf("the object that exists has %s %s, and %s was asked for", field, h, w)
 	case want == have:
 		return equal, ""
-	case field == "customer":
-		return changed, "the object that exists has another customer than was asked for"
+	case strings.HasPrefix(want, testCards):
+		return equal, "" // the object shows another name of it
+	case field == "customer", field == "payment_method":
+		return changed, "the object that exists has another " + field + " than was asked for"
 	default:
 		return differs, "the object that exists has another " + field + " than was asked for"
 	}
@@ -224,20 +253,6 @@ func integer(s string) *big.Int {
 	}
 	n, _ := new(big.Int).SetString(s, 10)
 	return n
-}
-
-// text returns a JSON scalar as text.
-func text(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return fmt.Sprint(v), true
-	default:
-		return "", false
-	}
 }
 
 // readAsked returns the scalar parameters of a request by dotted path: of a form
@@ -277,7 +292,7 @@ func flatten(into map[string]string, prefix string, o contract.Object) {
 	for name, v := range o {
 		if deeper, ok := v.(contract.Object); ok {
 			flatten(into, prefix+name+".", deeper)
-		} else if s, ok := text(v); ok {
+		} else if s, ok := contract.Scalar(v); ok {
 			into[prefix+name] = s
 		}
 	}

@@ -136,10 +136,13 @@ func TestBackendKey(t *testing.T) {
 	})
 }
 
+// noContext is what parameters have that were given none.
+var noContext context.Context
+
 func TestBackendRefusesAWriteWithoutAKey(t *testing.T) {
 	w := newWire()
 	sc, b := sdkOn(w), Backend(&http.Client{Transport: w})
-	twice, bad, other, empty := intentParams(contract.WithKey(t.Context(), "k1")), intentParams(nil), intentParams(nil), intentParams(nil)
+	twice, bad, other, empty := intentParams(contract.WithKey(t.Context(), "k1")), intentParams(noContext), intentParams(noContext), intentParams(noContext)
 	twice.SetIdempotencyKey("secret-2")
 	bad.SetIdempotencyKey(" secret")
 	other.SetIdempotencyKey("secret-1")
@@ -149,7 +152,7 @@ func TestBackendRefusesAWriteWithoutAKey(t *testing.T) {
 	var v sdk.PaymentIntent
 	for name, send := range map[string]func() error{
 		"no key":         func() error { _, err := sc.PaymentIntents.New(intentParams(t.Context())); return err },
-		"no context":     func() error { _, err := sc.PaymentIntents.New(intentParams(nil)); return err },
+		"no context":     func() error { _, err := sc.PaymentIntents.New(intentParams(noContext)); return err },
 		"no parameters":  func() error { _, err := sc.PaymentIntents.Confirm("pi_1", nil); return err },
 		"two keys":       func() error { _, err := sc.PaymentIntents.New(twice); return err },
 		"malformed":      func() error { _, err := sc.PaymentIntents.New(bad); return err },
@@ -241,19 +244,20 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // Through the SDK an answer means what it means on the wire.
 func TestOutcomeOfReadsAsClassify(t *testing.T) {
-	for _, e := range exchanges(t) {
-		if e.reply.StatusCode < 400 {
+	for _, x := range exchanges(t) {
+		if x.Reply.StatusCode < 400 {
 			continue
 		}
-		t.Run(e.name, func(t *testing.T) {
-			w := &wire{status: e.reply.StatusCode, body: string(e.reply.Body)}
-			for name := range e.reply.Header {
-				w.headers = append(w.headers, name, e.reply.Header.Get(name))
+		t.Run(x.Name, func(t *testing.T) {
+			call := x.Call(New(nil))
+			w := &wire{status: x.Reply.StatusCode, body: string(x.Reply.Body)}
+			for name := range x.Reply.Header {
+				w.headers = append(w.headers, name, x.Reply.Header.Get(name))
 			}
 			b := Backend(&http.Client{Transport: w})
 			p := &sdk.Params{Context: contract.WithKey(t.Context(), "k1")}
-			err := b.CallRaw(e.call.Request.Method, e.call.Request.URL.Path, "sk", nil, p, &sdk.PaymentIntent{})
-			got, want := OutcomeOf(fmt.Errorf("wrapped: %w", err)), New(nil).Classify(e.call, e.reply)
+			err := b.CallRaw(call.Request.Method, call.Request.URL.Path, "sk", nil, p, &sdk.PaymentIntent{})
+			got, want := OutcomeOf(fmt.Errorf("wrapped: %w", err)), New(nil).Classify(call, x.Reply)
 			var typed *sdk.Error
 			if !errors.As(err, &typed) { // the SDK keeps nothing of an answer that it cannot read
 				assert.Equal(t, contract.Unknown, got.Status)

@@ -101,7 +101,7 @@ func readPage(ctx context.Context, c contract.Call, k *resource, want contract.O
 	}
 	since := c.FirstSent.Add(-clockSkew)
 	for _, x := range entries {
-		ref := word(x.Text("ref"))
+		ref := contract.Word(x.Text("ref"))
 		if at, dated := createdAt(x); kindOf(ref) != k || dated && at.Before(since) {
 			continue
 		}

@@ -31,6 +31,7 @@ const (
 	term                    // a word of the contract
 	account                 // a bank account: never shown
 	identifier              // an object that names a bank account: never shown
+	wording                 // a text for people: equal or not confirmed, and never shown
 )
 
 // need is what a success takes.
@@ -50,16 +51,19 @@ var (
 		{path: "amount", also: "payout.amount", what: amount, need: required},
 		{path: "authoriser_contact_id", what: contact, need: ifAsked},
 		{path: "your_bank_account_id", what: account},
+		{path: "description", also: "payout.description", what: wording},
 	}}
 	refund = &resource{name: "refund", prefix: "PRF.", get: "refunds", list: "refunds/outgoing", fields: []field{
 		{path: "amount", what: amount, need: required},
 		{path: "for_ref", what: reference, need: required}, // asked in the path
 		{path: "your_bank_account_id", what: account},
+		{path: "reason", what: wording},
 	}}
 	transfer = &resource{name: "transfer", prefix: "T.", get: "transfers", list: "transfers", fields: []field{
 		{path: "amount", what: amount, need: required},
 		{path: "from_bank_account_id", what: account, need: ifAsked},
 		{path: "to_bank_account_id", what: account, need: ifAsked},
+		{path: "description", what: wording},
 	}}
 	payToPayment = &resource{name: "payment", get: "payto/payments", scope: "payto/payments", duplicate: "ZPPAY00", fields: []field{
 		{path: "amount", what: amount, need: required},
@@ -85,6 +89,7 @@ var (
 	payoutFields = []field{
 		{path: "amount", what: amount, need: required},
 		{path: "recipient_contact_id", what: contact, need: required},
+		{path: "description", what: wording},
 	}
 )
 

@@ -206,16 +206,6 @@ func uid(c contract.Call) string {
 	return c.Key
 }
 
-// word returns s if it is a plain word or reference, and "" otherwise: sentences,
-// addresses and anything else that a provider may put into a field are not for
-// outcomes.
-func word(s string) string {
-	if contract.CheckReference(s) != nil {
-		return ""
-	}
-	return s
-}
-
 var (
 	_ contract.Adapter  = (*Adapter)(nil)
 	_ contract.Resolver = (*Adapter)(nil)

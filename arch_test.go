@@ -74,7 +74,7 @@ func broken(f goFile, imported string) string {
 	own := strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
 	ours := under(imported, module)
 	switch {
-	case imported == "testing" && !f.test && !strings.HasSuffix(f.pkg, "test"):
+	case under(imported, "testing") && !f.test && !strings.HasSuffix(f.pkg, "test"):
 		return "testing is for test files and for packages whose name ends in test"
 	case under(imported, "github.com/stretchr/testify") && !f.test:
 		return "testify is for tests"
@@ -101,6 +101,8 @@ func broken(f goFile, imported string) string {
 		return "a fake imports nothing of what it tests: a shared mistake would pass"
 	case under(f.dir, "journal") && ours && !under(own, "journal") && !under(own, "contract"):
 		return "the journal knows the vocabulary only"
+	case ours && under(own, "internal/explore") && !under(f.dir, "internal/explore"):
+		return "nothing that is shipped imports what explores it"
 	case ours && under(own, "cmd") && !under(f.dir, "cmd"):
 		return "nothing imports the command"
 	default:
@@ -157,6 +159,12 @@ func TestImportRulesBite(t *testing.T) {
 		{"providers/stripe/a_test.go", "stripe_test", true, module + "/contract/contracttest", false},
 		{"fakes/a.go", "fakes", false, module + "/contract/contracttest", true},
 		{"retry/a.go", "retry", false, module + "/cmd/idempact", true},
+		{"retry/a.go", "retry", false, module + "/internal/explore", true},
+		{"cmd/idempact/main.go", "main", false, module + "/internal/explore", true},
+		{"internal/explore/a.go", "explore", false, module + "/fakes", false},
+		{"internal/explore/a.go", "explore", false, module + "/providers/stripe", false},
+		{"internal/explore/a.go", "explore", false, module + "/cmd/idempact", true},
+		{"internal/explore/a.go", "explore", false, "testing/synctest", true},
 	} {
 		f := goFile{path: c.file, dir: path.Dir(c.file), pkg: c.pkg, test: c.test}
 		assert.Equal(t, c.breaks, broken(f, c.imported) != "", "%s imports %s", c.file, c.imported)

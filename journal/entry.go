@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"bytes"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/idempact/idempact/contract"
@@ -44,7 +46,24 @@ type Entry struct {
 	Due     time.Time
 	Sweeps  int // how often a sweep looked at it
 
+	// Retain is until when the provider may still know the key: the first send and
+	// the retention of the endpoint's terms. Prune keeps the entry for as long. Zero
+	// is no such time.
+	Retain time.Time
+
 	Created, Updated time.Time
+}
+
+// Clone returns a copy that shares nothing with e, its times in UTC and cut to
+// microseconds: what every store takes in and gives back.
+func (e Entry) Clone() Entry {
+	e.Request.Header, e.Request.Body = e.Request.Header.Clone(), bytes.Clone(e.Request.Body)
+	e.Response.Header, e.Response.Body = e.Response.Header.Clone(), bytes.Clone(e.Response.Body)
+	e.Verdict.Resources = slices.Clone(e.Verdict.Resources)
+	for _, t := range []*time.Time{&e.FirstSent, &e.Lease.Until, &e.Due, &e.Retain, &e.Created, &e.Updated} {
+		*t = time.UnixMicro(t.UnixMicro()).UTC()
+	}
+	return e
 }
 
 // Request is an operation's exact request without its credentials.

@@ -36,12 +36,16 @@ type Store interface {
 	Update(ctx context.Context, e Entry) (stored Entry, err error)
 
 	// Unsettled returns up to limit entries that are not settled, due at or before
-	// now and without a lease at that time, the longest due first. Its cost follows
-	// their number, not that of all entries.
+	// now and without a lease at that time, the longest due first; none for a limit
+	// below 1. Its cost follows their number, not that of all entries. An entry that
+	// cannot be read does not hide the others: they come beside the error.
 	Unsettled(ctx context.Context, now time.Time, limit int) ([]Entry, error)
 
-	// Prune removes up to limit settled entries that were last updated before the
-	// given time, and returns how many. Unsettled entries are never removed.
+	// Prune removes up to limit settled entries that were last updated, and were to
+	// be retained (Entry.Retain), until before the given time, and returns how many:
+	// call it until it returns fewer than limit. Unsettled entries are never removed.
+	// An entry that is gone is an operation that was never done: the given time is
+	// the caller's retention, counted back from now.
 	Prune(ctx context.Context, before time.Time, limit int) (removed int, err error)
 
 	io.Closer

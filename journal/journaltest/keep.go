@@ -59,7 +59,7 @@ func keepsBytes(s *subject) {
 		{0},
 		[]byte(" {\"b\": 1.0,\r\n \"a\":1}\n "),
 		[]byte("\xff\xfe\xfd"),
-		bytes.Repeat(every, 4096),
+		bytes.Repeat(every, 300),
 	} {
 		e := full(fmt.Sprintf("body %d", i))
 		e.Request.Body, e.Response.Body = body, slices.Concat(body, []byte("."))

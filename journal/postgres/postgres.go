@@ -8,7 +8,7 @@
 //
 // A sweep (Unsettled) goes through a partial index, so that its cost follows the
 // number of unsettled entries. With 10,000 of them alone and among 1,000,000 entries
-// it took SWEEPALONE and SWEEPAMONG for all, a ratio of SWEEPRATIO:
+// it took 149 ms and 240 ms to read all of them, a ratio of 1.61, where that of all entries is 100:
 //
 //	go test ./journal/postgres -run TestSweepCost -sweep -v
 package postgres

@@ -141,12 +141,16 @@ func (c *Client) pass(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.options.Transport.RoundTrip(r)
 	if err == nil && resp == nil {
-		return nil, errNoResponse
+		err = errNoResponse
 	}
-	if err == nil && resp.Body != nil {
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = req // the caller's own, which Authorize has not seen
+	if resp.Body != nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, c.options.MaxBodyBytes)
 	}
-	return resp, err
+	return resp, nil
 }
 
 func closeBody(req *http.Request) {

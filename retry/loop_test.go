@@ -213,6 +213,8 @@ func TestKeyAgesInCallbacks(t *testing.T) {
 		result, err := c.Do(payment(context.Background()))
 		wantVerdict(t, contract.NotExecuted, result, err)
 		assert.Zero(t, p.count(), "the attempt's time was over before it began")
+		assert.NotErrorIs(t, err, context.DeadlineExceeded, "which is not the caller's")
+		assert.ErrorContains(t, err, "Authorize")
 	})
 }
 

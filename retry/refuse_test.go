@@ -481,6 +481,7 @@ func TestReadsAuthorize(t *testing.T) {
 		require.NoError(t, err)
 		resp.Body.Close()
 		assert.Equal(t, "Bearer x", p.requests()[0].Header.Get("Authorization"))
+		assert.Empty(t, resp.Request.Header, "the response shows no credential")
 		fail = true
 		_, err = c.RoundTrip(&http.Request{Method: "GET", URL: u})
 		assert.ErrorIs(t, err, io.ErrNoProgress)

@@ -27,7 +27,7 @@ func (c *Client) exchange(ctx context.Context, head *http.Request, body []byte, 
 	w := &wire{cancel: cancel}
 	req, err := c.wireRequest(httptrace.WithClientTrace(attempt, w.trace()), head, body, terms)
 	if err == nil {
-		err = inTime(attempt, ready)
+		err = inTime(ctx, attempt, ready)
 	}
 	if err != nil {
 		return contract.Reply{Err: err, At: time.Now()}, nil
@@ -77,9 +77,12 @@ func (c *Client) wireRequest(ctx context.Context, head *http.Request, body []byt
 
 // inTime reports whether a request may still be sent. After the transport has it
 // an end of the context is a doubt; here it is none.
-func inTime(attempt context.Context, ready func() error) error {
-	if err := attempt.Err(); err != nil {
+func inTime(caller, attempt context.Context, ready func() error) error {
+	if err := caller.Err(); err != nil {
 		return &unsent{"the context had ended", err}
+	}
+	if attempt.Err() != nil {
+		return &unsent{"Authorize took all the time of the attempt", errAttemptTimeout}
 	}
 	if err := ready(); err != nil {
 		return &unsent{err.Error(), err}

@@ -126,10 +126,10 @@ func (f *flight) merged(base journal.Entry) (next journal.Entry, told contract.V
 	}
 	f.keepAnswer(&next, base)
 	next.Settled, next.Lease = settled(next.Verdict), journal.Lease{}
-	next.Due = due(now, base.Sweeps, next.Verdict)
 	if f.hold.swept {
 		next.Sweeps++
 	}
+	next.Due = due(now, next.Sweeps, next.Verdict)
 	return next, next.Verdict, true
 }
 

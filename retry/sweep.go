@@ -155,7 +155,8 @@ func (c *Client) putOff(ctx context.Context, e journal.Entry, why error) *Swept 
 	next := e
 	next.Verdict = doubted(e)
 	next.Lease, next.Updated = journal.Lease{}, now
-	next.Due, next.Sweeps = due(now, e.Sweeps, next.Verdict), e.Sweeps+1
+	next.Sweeps++
+	next.Due = due(now, next.Sweeps, next.Verdict)
 	_, err := c.options.Journal.Update(ctx, next)
 	if errors.Is(err, journal.ErrConflict) {
 		return nil

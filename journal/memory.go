@@ -92,8 +92,9 @@ func (m *Memory) Update(ctx context.Context, e Entry) (stored Entry, err error) 
 	return m.put(e), nil
 }
 
-// Unsettled returns up to limit entries that are due and free, the longest due first.
-func (m *Memory) Unsettled(ctx context.Context, now time.Time, limit int) ([]Entry, error) {
+// Unsettled returns up to limit entries of one account that are due and free, the
+// longest due first.
+func (m *Memory) Unsettled(ctx context.Context, provider, account string, now time.Time, limit int) ([]Entry, error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -101,6 +102,9 @@ func (m *Memory) Unsettled(ctx context.Context, now time.Time, limit int) ([]Ent
 	defer unlock()
 	var due []Entry
 	for id := range m.unsettled {
+		if id.Provider != provider || id.Account != account {
+			continue
+		}
 		if e := m.entries[id]; !e.Due.After(now) && e.Lease.Free(now) {
 			due = append(due, e)
 		}

@@ -79,9 +79,9 @@ func (s *sealed) Update(ctx context.Context, e Entry) (Entry, error) {
 
 // Unsettled asks for more where some do not open, so that these cannot fill the
 // limit and hide the others for ever.
-func (s *sealed) Unsettled(ctx context.Context, now time.Time, limit int) ([]Entry, error) {
+func (s *sealed) Unsettled(ctx context.Context, provider, account string, now time.Time, limit int) ([]Entry, error) {
 	for ask := limit; ; {
-		found, err := s.Store.Unsettled(ctx, now, ask)
+		found, err := s.Store.Unsettled(ctx, provider, account, now, ask)
 		errs := []error{err}
 		var opened []Entry
 		for _, e := range found {

@@ -35,11 +35,13 @@ type Store interface {
 	// that there is no such entry.
 	Update(ctx context.Context, e Entry) (stored Entry, err error)
 
-	// Unsettled returns up to limit entries that are not settled, due at or before
-	// now and without a lease at that time, the longest due first; none for a limit
-	// below 1. Its cost follows their number, not that of all entries. An entry that
-	// cannot be read does not hide the others: they come beside the error.
-	Unsettled(ctx context.Context, now time.Time, limit int) ([]Entry, error)
+	// Unsettled returns up to limit entries of one provider and account that are not
+	// settled, due at or before now and without a lease at that time, the longest due
+	// first; none for a limit below 1. Others that are due neither hide them nor cost
+	// a sweep anything: its cost follows the number that is found, not that of all
+	// entries. An entry that cannot be read does not hide the others: they come beside
+	// the error.
+	Unsettled(ctx context.Context, provider, account string, now time.Time, limit int) ([]Entry, error)
 
 	// Prune removes up to limit settled entries that were last updated, and were to
 	// be retained (Entry.Retain), until before the given time, and returns how many:

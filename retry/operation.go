@@ -17,7 +17,8 @@ type operation struct {
 	call        contract.Call
 	terms       contract.Terms
 	fingerprint string
-	scope       string // what callers must share to share a flight; "" for nothing
+	scope       string // its key among those of the account, contract.Terms.KeyIn; "" for none
+	flight      string // what callers must share to share a flight; "" for nothing
 }
 
 // prepare freezes a request and refuses what must not be sent. It always closes
@@ -42,6 +43,11 @@ func (c *Client) prepare(req *http.Request) (*operation, *Error) {
 	op.fingerprint, err = contract.Fingerprint(op.call, op.terms)
 	if err != nil {
 		return nil, refusal(contract.Rejected, err, "%v", err)
+	}
+	op.flight = op.scope
+	if c.options.Journal != nil && op.scope != "" {
+		// The journal knows whose the key is, not who came first just now.
+		op.flight += " " + op.fingerprint
 	}
 	return op, nil
 }
@@ -190,17 +196,11 @@ func bodyKey(body []byte, field string) (string, error) {
 	}
 }
 
-// setScope names the flight that the operation may share: one key, in one space
-// of keys, of one account.
+// setScope names the operation: one key, in one space of keys, of one account.
 func (op *operation) setScope(key string) {
-	if key == "" {
-		return
+	if key != "" {
+		op.scope = op.terms.KeyIn(op.call.Request.Header, key)
 	}
-	parts := []string{op.terms.KeyScope, key}
-	for _, name := range op.terms.AccountHeaders {
-		parts = append(parts, strings.Join(contract.HeaderValues(op.call.Request.Header, name), "\x00"))
-	}
-	op.scope = fmt.Sprintf("%q", parts)
 }
 
 // repeatable reports whether the provider's contract lets the request be sent

@@ -18,7 +18,7 @@ const (
 // settle reads what sending could not show: a doubt is looked up, and what a
 // duplicate refers to is fetched and compared.
 func (f *flight) settle(ctx context.Context) {
-	if f.later || ctx.Err() != nil || f.verdict.DuplicateEffect() != nil {
+	if f.later || f.hold.isLost() || ctx.Err() != nil || f.verdict.DuplicateEffect() != nil {
 		return
 	}
 	o := f.client.options
@@ -95,13 +95,22 @@ func (r *reader) find(ctx context.Context, finder contract.Finder) (found contra
 // resolve fetches what a duplicate refers to and folds the comparison. Where that
 // is not possible the verdict stays Duplicate.
 func (r *reader) resolve(ctx context.Context) {
-	resolver, ok := r.client.adapter.(contract.Resolver)
-	if !ok {
+	o, got := r.fetch(ctx, r.verdict.Outcome)
+	if got == nil {
 		return
 	}
-	known := r.verdict.Outcome
-	if steers(known.Resource) {
-		return
+	r.fold(o)
+	if r.verdict.Status == contract.Succeeded {
+		r.last = got
+	}
+}
+
+// fetch returns what is known to exist, and whether it is this operation's: a
+// Succeeded or a KeyReused. Without an answer it says nothing.
+func (r *reader) fetch(ctx context.Context, known contract.Outcome) (o contract.Outcome, got *answer) {
+	resolver, ok := r.client.adapter.(contract.Resolver)
+	if !ok || known.Resource == "" || steers(known.Resource) {
+		return o, nil
 	}
 	req, err := guard("ResolveRequest", func() (req *http.Request) {
 		req, err := resolver.ResolveRequest(ctx, r.call(), known)
@@ -111,22 +120,19 @@ func (r *reader) resolve(ctx context.Context) {
 		return req
 	})
 	if err != nil || req == nil {
-		return
+		return o, nil
 	}
 	reply, got, err := r.read(ctx, contract.Resolve, req)
 	if err != nil || got == nil {
-		return
+		return o, nil
 	}
-	o, err := guard("ClassifyResolve", func() contract.Outcome {
+	o, err = guard("ClassifyResolve", func() contract.Outcome {
 		return resolver.ClassifyResolve(r.call(), known, reply)
 	})
 	if err != nil || !good(reply) || o.Status != contract.Succeeded && o.Status != contract.KeyReused {
-		return
+		return o, nil
 	}
-	r.fold(o)
-	if r.verdict.Status == contract.Succeeded {
-		r.last = got
-	}
+	return o, got
 }
 
 // fold adds what was read to the verdict.

@@ -175,7 +175,8 @@ func (s *subject) update(e journal.Entry) journal.Entry {
 
 // unsettled returns the keys that a sweep finds, in order.
 func (s *subject) unsettled(limit int) []string {
-	found, err := s.store.Unsettled(s.ctx, noon, limit)
+	whose := id("")
+	found, err := s.store.Unsettled(s.ctx, whose.Provider, whose.Account, noon, limit)
 	if err != nil {
 		s.fail(1, "Unsettled: %v", err)
 	}

@@ -197,7 +197,7 @@ func copiesOut(s *subject) {
 	got := s.get(e.ID)
 	spoil(&got)
 	s.same(want, s.get(e.ID), "the entry after what Get returned was changed")
-	found, err := s.store.Unsettled(s.ctx, noon, 1)
+	found, err := s.store.Unsettled(s.ctx, e.Provider, e.Account, noon, 1)
 	s.is(err, nil, "Unsettled")
 	s.require(len(found) == 1, "Unsettled returned %d entries, want 1", len(found))
 	spoil(&found[0])

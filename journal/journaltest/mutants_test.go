@@ -23,7 +23,7 @@ type mutant struct {
 	begin     func(journal.Store, context.Context, journal.Entry) (journal.Entry, bool, error)
 	get       func(journal.Store, context.Context, journal.ID) (journal.Entry, error)
 	update    func(journal.Store, context.Context, journal.Entry) (journal.Entry, error)
-	unsettled func(journal.Store, context.Context, time.Time, int) ([]journal.Entry, error)
+	unsettled func(journal.Store, context.Context, string, string, time.Time, int) ([]journal.Entry, error)
 	prune     func(journal.Store, context.Context, time.Time, int) (int, error)
 	close     func(journal.Store) error
 	reopen    func(journal.Store) (journal.Store, error)
@@ -50,11 +50,11 @@ func (m mutant) Update(ctx context.Context, e journal.Entry) (journal.Entry, err
 	return m.Store.Update(ctx, e)
 }
 
-func (m mutant) Unsettled(ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
+func (m mutant) Unsettled(ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
 	if m.unsettled != nil {
-		return m.unsettled(m.Store, ctx, now, limit)
+		return m.unsettled(m.Store, ctx, provider, account, now, limit)
 	}
-	return m.Store.Unsettled(ctx, now, limit)
+	return m.Store.Unsettled(ctx, provider, account, now, limit)
 }
 
 func (m mutant) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
@@ -116,7 +116,7 @@ func reading(change func(*journal.Entry)) mutant {
 }
 
 // finding replaces what Unsettled looks for.
-func finding(f func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error)) mutant {
+func finding(f func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error)) mutant {
 	return mutant{unsettled: f}
 }
 
@@ -245,37 +245,48 @@ func mutants() map[string]struct {
 		"the wait is in seconds":         {reading(func(e *journal.Entry) { e.Verdict.RetryAfter = e.Verdict.RetryAfter.Truncate(time.Second) }), "keeps verdicts"},
 		"Begin shares what it was given": {&sharing{entries: map[journal.ID]journal.Entry{}, in: true}, "copies in"},
 		"Get shares what it has":         {&sharing{entries: map[journal.ID]journal.Entry{}}, "copies out"},
-		"settled entries are found": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			found, err := s.Unsettled(ctx, now, limit)
+		"settled entries are found": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			found, err := s.Unsettled(ctx, provider, account, now, limit)
 			if e, err := s.Get(ctx, journal.ID{Provider: "acme", Account: "acct_1", Key: "no: settled"}); err == nil {
 				found = append(found, e)
 			}
 			return found, err
 		}), "unsettled is due and free"},
-		"what is due soon is found": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			return s.Unsettled(ctx, now.Add(time.Microsecond), limit)
+		"what is due soon is found": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			return s.Unsettled(ctx, provider, account, now.Add(time.Microsecond), limit)
 		}), "unsettled is due and free"},
-		"what is due now is not found": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			return s.Unsettled(ctx, now.Add(-time.Microsecond), limit)
+		"what is due now is not found": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			return s.Unsettled(ctx, provider, account, now.Add(-time.Microsecond), limit)
 		}), "unsettled is due and free"},
-		"the order is turned": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			found, err := s.Unsettled(ctx, now, limit)
+		"the account is ignored": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			var all []journal.Entry
+			for _, a := range []string{"", "acct_1", "acct_2"} {
+				found, err := s.Unsettled(ctx, provider, a, now, limit)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, found...)
+			}
+			return all[:min(len(all), max(limit, 0))], nil
+		}), "unsettled is of one account"},
+		"the order is turned": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			found, err := s.Unsettled(ctx, provider, account, now, limit)
 			for i := range len(found) / 2 {
 				found[i], found[len(found)-1-i] = found[len(found)-1-i], found[i]
 			}
 			return found, err
 		}), "unsettled in order"},
-		"the limit is ignored": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			return s.Unsettled(ctx, now, 1000)
+		"the limit is ignored": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			return s.Unsettled(ctx, provider, account, now, 1000)
 		}), "unsettled to the limit"},
-		"no limit is all": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
+		"no limit is all": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
 			if limit < 0 {
 				limit = 1000
 			}
-			return s.Unsettled(ctx, now, limit)
+			return s.Unsettled(ctx, provider, account, now, limit)
 		}), "unsettled to the limit"},
-		"the limit counts what is leased": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			found, err := s.Unsettled(ctx, now.Add(1000*time.Hour), limit)
+		"the limit counts what is leased": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			found, err := s.Unsettled(ctx, provider, account, now.Add(1000*time.Hour), limit)
 			free := found[:0]
 			for _, e := range found {
 				if e.Lease.Free(now) {
@@ -294,7 +305,7 @@ func mutants() map[string]struct {
 					ids[e.ID] = ids[e.ID] || !e.Settled
 					return s.Begin(ctx, e)
 				},
-				unsettled: func(s journal.Store, ctx context.Context, now time.Time, limit int) (found []journal.Entry, err error) {
+				unsettled: func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) (found []journal.Entry, err error) {
 					for id := range ids {
 						if e, err := s.Get(ctx, id); err == nil && !e.Due.After(now) {
 							found = append(found, e)
@@ -304,8 +315,8 @@ func mutants() map[string]struct {
 				},
 			}
 		}(), "unsettled follows updates"},
-		"Unsettled leaves bodies out": {finding(func(s journal.Store, ctx context.Context, now time.Time, limit int) ([]journal.Entry, error) {
-			found, err := s.Unsettled(ctx, now, limit)
+		"Unsettled leaves bodies out": {finding(func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error) {
+			found, err := s.Unsettled(ctx, provider, account, now, limit)
 			for i := range found {
 				found[i].Request.Body = nil
 			}
@@ -541,7 +552,7 @@ func (s *sharing) Update(_ context.Context, e journal.Entry) (journal.Entry, err
 	return s.copied(e, s.in), nil
 }
 
-func (s *sharing) Unsettled(context.Context, time.Time, int) ([]journal.Entry, error) {
+func (s *sharing) Unsettled(context.Context, string, string, time.Time, int) ([]journal.Entry, error) {
 	return nil, nil
 }
 

@@ -34,6 +34,7 @@ var rules = []rule{
 	{"copies in", "what the caller changes later is not the store's", copiesIn},
 	{"copies out", "what the caller does with an answer is not the store's", copiesOut},
 	{"unsettled is due and free", "Unsettled returns what is not settled, due by now, and without a lease by now", unsettledWhich},
+	{"unsettled is of one account", "Unsettled returns the entries of the provider and account that it is asked for", unsettledWhose},
 	{"unsettled in order", "Unsettled returns the longest due first", unsettledOrder},
 	{"unsettled to the limit", "Unsettled returns up to limit entries, none below 1", unsettledLimit},
 	{"unsettled follows updates", "what is settled is no longer found, what is opened again is", unsettledFollows},
@@ -278,6 +279,27 @@ func unsettledWhich(s *subject) {
 	}
 }
 
+func unsettledWhose(s *subject) {
+	ids := []journal.ID{
+		{Provider: "acme", Account: "acct_1"}, {Provider: "acme", Account: "acct_2"}, {Provider: "acme"},
+		{Provider: "other", Account: "acct_1"}, {Provider: "ACME", Account: "acct_1"}, {Account: "acct_1"},
+	}
+	for i, whose := range ids {
+		e := small("k")
+		e.Provider, e.Account = whose.Provider, whose.Account
+		e.Due = noon.Add(-time.Duration(i) * time.Minute)
+		s.begin(e)
+	}
+	for _, whose := range ids {
+		for _, limit := range []int{1, 10} {
+			found, err := s.store.Unsettled(s.ctx, whose.Provider, whose.Account, noon, limit)
+			s.is(err, nil, "Unsettled")
+			s.require(len(found) == 1 && found[0].Provider == whose.Provider && found[0].Account == whose.Account,
+				"for a limit of %d, %d entries are found of %q at %q, want the one of it", limit, len(found), whose.Account, whose.Provider)
+		}
+	}
+}
+
 func unsettledOrder(s *subject) {
 	want := make([]string, 20)
 	for i := range 20 {
@@ -324,7 +346,7 @@ func unsettledWhole(s *subject) {
 	e := full("k")
 	e.Settled, e.Due, e.Lease.Until = false, noon, noon
 	e = s.begin(e)
-	found, err := s.store.Unsettled(s.ctx, noon, 10)
+	found, err := s.store.Unsettled(s.ctx, e.Provider, e.Account, noon, 10)
 	s.is(err, nil, "Unsettled")
 	s.require(len(found) == 1, "%d entries, want 1", len(found))
 	s.same(e, found[0], "what Unsettled returned")
@@ -406,7 +428,7 @@ func (s *subject) calls(ctx context.Context, e journal.Entry) map[string]error {
 	_, _, errs["Begin"] = s.store.Begin(ctx, small("new"))
 	_, errs["Get"] = s.store.Get(ctx, e.ID)
 	_, errs["Update"] = s.store.Update(ctx, e)
-	_, errs["Unsettled"] = s.store.Unsettled(ctx, noon, 10)
+	_, errs["Unsettled"] = s.store.Unsettled(ctx, e.Provider, e.Account, noon, 10)
 	_, errs["Prune"] = s.store.Prune(ctx, noon, 10)
 	return errs
 }

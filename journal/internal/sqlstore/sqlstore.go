@@ -174,8 +174,9 @@ func (s *Store) Update(ctx context.Context, e journal.Entry) (stored journal.Ent
 	return e, nil
 }
 
-// Unsettled returns up to limit entries that are due and free, the longest due first.
-func (s *Store) Unsettled(ctx context.Context, now time.Time, limit int) (found []journal.Entry, err error) {
+// Unsettled returns up to limit entries of one account that are due and free, the
+// longest due first.
+func (s *Store) Unsettled(ctx context.Context, provider, account string, now time.Time, limit int) (found []journal.Entry, err error) {
 	var unreadable error
 	err = s.do(ctx, "unsettled", false, func() error {
 		if limit < 1 {
@@ -183,7 +184,7 @@ func (s *Store) Unsettled(ctx context.Context, now time.Time, limit int) (found 
 		}
 		// What cannot be read comes out of the limit, so ask for more in its place.
 		for ask, bad := limit, 0; ; {
-			found, err = s.read(ctx, selectUnsettled, s.dialect.Time(now), ask)
+			found, err = s.read(ctx, selectUnsettled, record.Text(provider), record.Text(account), s.dialect.Time(now), ask)
 			broken, ok := errors.AsType[*unreadableError](err)
 			if err != nil && !ok {
 				return err

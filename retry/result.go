@@ -77,8 +77,11 @@ func (e *Error) Error() string {
 	if e.Verdict.Reason != "" {
 		s += ": " + e.Verdict.Reason
 	}
-	if e.Verdict.RetryAfter > 0 {
-		s += fmt.Sprintf("; come again in %v", e.Verdict.RetryAfter)
+	switch wait := e.Verdict.RetryAfter; {
+	case e.Verdict.NoResend && e.Verdict.Effect() == contract.EffectMaybe:
+		s += "; do not send it again, look it up at the provider"
+	case wait > 0:
+		s += fmt.Sprintf("; come again in %v", wait)
 	}
 	if e.RequestID != "" {
 		s += "; request " + e.RequestID

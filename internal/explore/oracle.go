@@ -107,13 +107,12 @@ func (o *oracle) waits() {
 		if age := x.at.Sub(first[shared]); bounded && age >= life {
 			o.object("send %q at the key's age of %v", x.tag, age)
 		}
-		for _, f := range []flight{own, shared} {
-			if x.at.Before(floor[f]) {
-				o.object("send %q came %v before the wait was over that the provider asked for", x.tag, floor[f].Sub(x.at))
-			}
-			if !x.answered.IsZero() {
-				floor[f] = x.answered.Add(x.asked)
-			}
+		early := max(floor[own].Sub(x.at), floor[shared].Sub(x.at))
+		if early > 0 {
+			o.object("send %q came %v before the wait was over that the provider asked for", x.tag, early)
+		}
+		if !x.answered.IsZero() {
+			floor[own], floor[shared] = x.answered.Add(x.asked), x.answered.Add(x.asked)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -89,7 +90,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	if read {
 		k = atRead
 	}
-	x := &exchange{process: p, flight: p.flight, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
+	x := &exchange{process: p, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
 	out := x.identify(r, p.op, c.counts[k])
 	p.op.add(x)
 	switch {
@@ -130,7 +131,7 @@ func (x *exchange) identify(r *http.Request, op *operation, n int) *http.Request
 		body, _ := io.ReadAll(r.Body) // in memory
 		_ = r.Body.Close()
 		x.content += string(body)
-		out.Body = io.NopCloser(newReader(body))
+		out.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	x.tag = op.order + " " + string(x.caller) + " " + strconv.Itoa(n)
 	if x.read {

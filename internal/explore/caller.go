@@ -91,6 +91,7 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 		return wait, op.mayRepeat(wait, true)
 	}
 	defer func() { t.final = !again }()
+	_, comeBack := op.pace()
 	wait = max(t.wait, comeBack)
 	switch t.status {
 	case contract.NotExecuted:

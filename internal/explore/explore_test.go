@@ -20,7 +20,7 @@ const failureMark = "counterexample: "
 
 // A schedule is little work and much garbage.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1000)
 	os.Exit(m.Run())
 }
 

@@ -218,5 +218,6 @@ func (o *oracle) spent() bool {
 // have come again.
 func (o *oracle) old(t *telling) bool {
 	life, bounded := o.life()
+	_, comeBack := o.pace()
 	return bounded && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
 }

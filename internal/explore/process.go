@@ -28,7 +28,8 @@ type process struct {
 
 func newProcess(op *operation) *process {
 	p := &process{op: op}
-	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attemptTimeout, OnAttempt: stall, Authorize: authorize()}
+	attempt, _ := op.pace()
+	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attempt, OnAttempt: stall, Authorize: authorize()}
 	if op.Callers > 1 {
 		o.MaxAttempts = 3 // or their orders are too many
 	}
@@ -98,7 +99,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.die() // what goes on has a context that ended, and net/http sends nothing
 	case x.event.death == diesAfter:
 		p.op.script(x.tag, fakes.Hang)
-		time.AfterFunc(time.Second, c.die)
+		time.AfterFunc(time.Millisecond, c.die)
 	case x.event.fault != nil:
 		p.op.script(x.tag, x.event.fault)
 	}

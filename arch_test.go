@@ -83,6 +83,10 @@ func broken(f goFile, imported string) string {
 	case under(imported, "github.com/hashicorp/go-retryablehttp") && !under(f.dir, "retry") && !under(f.dir, "cmd/idempact"):
 		// The command is imported by nobody; its demo runs the library as a peer.
 		return "go-retryablehttp is for retry"
+	case under(imported, "modernc.org") && !under(f.dir, "journal/sqlite"):
+		return "SQLite is for journal/sqlite"
+	case under(imported, "github.com/jackc") && !under(f.dir, "journal/postgres"):
+		return "pgx is for journal/postgres"
 	case f.test:
 		return ""
 	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest"):
@@ -97,6 +101,8 @@ func broken(f goFile, imported string) string {
 		return "an adapter imports contract, and its provider's SDK, and nothing else of this module"
 	case under(f.dir, "retry") && ours && (under(own, "providers") || under(own, "fakes") || under(own, "cmd")):
 		return "the loop knows no provider"
+	case under(f.dir, "retry") && ours && under(own, "journal") && own != "journal":
+		return "the loop knows no store: its caller opens one"
 	case under(f.dir, "fakes") && ours && !under(own, "fakes"):
 		return "a fake imports nothing of what it tests: a shared mistake would pass"
 	case under(f.dir, "journal") && ours && !under(own, "journal") && !under(own, "contract"):
@@ -146,6 +152,10 @@ func TestImportRulesBite(t *testing.T) {
 		{"retry/a.go", "retry", false, "github.com/stretchr/testify/assert", true},
 		{"retry/a_test.go", "retry", true, "github.com/stretchr/testify/assert", false},
 		{"retry/a.go", "retry", false, "testing", true},
+		{"retry/a.go", "retry", false, module + "/journal", false},
+		{"retry/a.go", "retry", false, module + "/journal/sqlite", true},
+		{"retry/a.go", "retry", false, module + "/journal/postgres", true},
+		{"retry/a_test.go", "retry", true, module + "/journal/sqlite", false},
 		{"contract/contracttest/a.go", "contracttest", false, "testing", false},
 		{"contract/contracttest/a.go", "contracttest", false, module + "/contract", false},
 		{"contract/contracttest/a.go", "contracttest", false, module + "/retry", false},
@@ -165,6 +175,21 @@ func TestImportRulesBite(t *testing.T) {
 		{"internal/explore/a.go", "explore", false, module + "/providers/stripe", false},
 		{"internal/explore/a.go", "explore", false, module + "/cmd/idempact", true},
 		{"internal/explore/a.go", "explore", false, "testing/synctest", true},
+		{"journal/sqlite/a.go", "sqlite", false, "modernc.org/sqlite", false},
+		{"journal/a.go", "journal", false, "modernc.org/sqlite", true},
+		{"journal/internal/sqlstore/a.go", "sqlstore", false, "modernc.org/sqlite/lib", true},
+		{"retry/a_test.go", "retry", true, "modernc.org/sqlite", true},
+		{"journal/postgres/a.go", "postgres", false, "github.com/jackc/pgx/v5/pgxpool", false},
+		{"journal/postgres/a_test.go", "postgres", true, "github.com/jackc/pgx/v5", false},
+		{"journal/sqlite/a.go", "sqlite", false, "github.com/jackc/pgx/v5", true},
+		{"internal/pgtest/a.go", "pgtest", false, "github.com/jackc/pgx/v5", true},
+		{"cmd/idempact/a.go", "main", false, "github.com/jackc/pgx/v5", true},
+		{"journal/postgres/a.go", "postgres", false, module + "/journal/internal/sqlstore", false},
+		{"journal/postgres/a.go", "postgres", false, module + "/internal/pgtest", true},
+		{"journal/a.go", "journal", false, module + "/retry", true},
+		{"journal/journaltest/a.go", "journaltest", false, "testing", false},
+		{"journal/journaltest/a.go", "journaltest", false, "github.com/stretchr/testify/assert", true},
+		{"journal/sqlite/a.go", "sqlite", false, "testing", true},
 	} {
 		f := goFile{path: c.file, dir: path.Dir(c.file), pkg: c.pkg, test: c.test}
 		assert.Equal(t, c.breaks, broken(f, c.imported) != "", "%s imports %s", c.file, c.imported)

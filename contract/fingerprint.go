@@ -53,8 +53,10 @@ func Fingerprint(c Call, t Terms) (string, error) {
 
 // contractNames returns the names of the contract headers, each once and in one
 // order, however the terms list them.
-func contractNames(t Terms) []string {
-	names := t.ContractHeaders()
+func contractNames(t Terms) []string { return canonicalNames(t.ContractHeaders()) }
+
+func canonicalNames(names []string) []string {
+	names = slices.Clone(names)
 	for i, name := range names {
 		names[i] = http.CanonicalHeaderKey(name)
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -89,6 +90,29 @@ func KeyTag(key string) string {
 	m := hmac.New(sha256.New, []byte("idempact key tag"))
 	m.Write([]byte(key))
 	return hex.EncodeToString(m.Sum(nil)[:6])
+}
+
+// KeyIn returns the name of a key among all of an account's: the key itself, or
+// the key behind its space where the endpoint has a space of keys of its own
+// (KeyScope), or the request's headers select an account below the caller's. Two
+// operations have one name only if the provider takes their keys for one. It is
+// what a journal keeps an operation under.
+func (t Terms) KeyIn(h http.Header, key string) string {
+	var space []string
+	if t.KeyScope != "" {
+		space = append(space, t.KeyScope)
+	}
+	for _, name := range canonicalNames(t.AccountHeaders) {
+		if values := HeaderValues(h, name); strings.Join(values, "") != "" {
+			space = append(space, fmt.Sprintf("%s: %q", name, values))
+		}
+	}
+	if len(space) == 0 && !strings.HasPrefix(key, "[") {
+		return key
+	}
+	// A list of quoted words can be read in one way only, and a bare key never
+	// looks like one.
+	return fmt.Sprintf("%q %s", space, key)
 }
 
 // ErrKey is in every error of CheckKey.

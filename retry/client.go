@@ -60,7 +60,7 @@ func (c *Client) Do(req *http.Request) (*Result, error) {
 	if refused != nil {
 		return &Result{Verdict: refused.Verdict}, refused
 	}
-	result := &Result{Verdict: own(f.verdict), Response: f.last.response(req)}
+	result := &Result{Verdict: own(f.verdict), Response: f.last.response(req), Recorded: f.recorded}
 	if err := f.err(); err != nil {
 		return result, err
 	}
@@ -86,12 +86,37 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	err := f.err()
-	if err == nil || f.showable() {
+	switch err := f.err(); {
+	case err == nil:
+		return f.shown(req)
+	case f.showable():
 		return f.last.response(req), nil
+	default:
+		return nil, err
 	}
-	return nil, err
 }
+
+// shown returns the answer that shows a success. Where the journal has none, since
+// the success was learned from outside, or since it keeps no bodies, the resource
+// is fetched; an empty answer would be a failure to an SDK.
+func (f *flight) shown(req *http.Request) (*http.Response, error) {
+	got := f.last
+	if !got.whole() {
+		r := &reader{flight: f, left: triesOfRead}
+		known := f.verdict.Outcome
+		known.Status = contract.Duplicate // to be compared, like any other
+		var o contract.Outcome
+		if o, got = r.fetch(req.Context(), known); o.Status != contract.Succeeded {
+			got = nil
+		}
+	}
+	if got == nil {
+		return nil, &Error{Verdict: own(f.verdict), Cause: errNotKept, RequestID: f.requestID}
+	}
+	return got.response(req), nil
+}
+
+var errNotKept = errors.New("the payment succeeded, and its answer was not kept: fetch the resource that the verdict names")
 
 // StandardClient returns an http.Client that runs on c, for SDKs that take one.
 // Turn the SDK's own retries off. It follows no redirect of a write, and none to
@@ -179,6 +204,7 @@ func (f *flight) err() error {
 		e.Body = bytes.Clone(f.last.body)
 	}
 	e.RequestID = f.requestID
+	e.Original = f.original
 	return e
 }
 
@@ -188,7 +214,7 @@ func (f *flight) err() error {
 func (f *flight) showable() bool {
 	switch f.verdict.Status {
 	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.last != nil && !redirects(f.last.head.StatusCode)
+		return f.verdict.Source == contract.FromReply && f.last.whole() && !redirects(f.last.head.StatusCode)
 	default:
 		return false
 	}

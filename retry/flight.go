@@ -22,6 +22,12 @@ type flight struct {
 	later   bool          // and whether that is for the caller to sit out
 	causes  []error       // why requests brought no answer, and why the run ended
 
+	hold     *hold             // on the entry in the journal, while the run has one
+	again    bool              // the run tries what did nothing before once more
+	recorded bool              // the verdict is one that the journal had
+	original *contract.Verdict // of the other request, which the key belongs to
+	news     news              // of the operation, from outside
+
 	done      chan struct{} // closed when it has ended
 	abandoned bool          // it ended open because its own caller's context did, or in a panic
 }
@@ -32,6 +38,7 @@ type memory struct {
 	firstSent time.Time // with the monotonic clock
 	last      *answer   // the last answer that came, or the fetched resource
 	requestID string    // of the last answer that named one
+	skew      time.Duration
 }
 
 // shared is the place of one key among the flights of a client.
@@ -42,7 +49,7 @@ type shared struct {
 	callers int
 }
 
-// flights holds the operations that are under way, by scope.
+// flights holds the operations that are under way, by operation.flight.
 type flights struct {
 	mu sync.Mutex
 	m  map[string]*shared
@@ -51,9 +58,9 @@ type flights struct {
 // fly runs the operation, or waits for the run of another caller with the same
 // key and request.
 func (c *Client) fly(ctx context.Context, op *operation) (*flight, *Error) {
-	if op.scope == "" {
+	if op.flight == "" {
 		f := c.newFlight(op, memory{})
-		f.run(ctx)
+		f.execute(ctx)
 		return f, nil
 	}
 	place, refused := c.flights.enter(op)
@@ -93,7 +100,7 @@ func (c *Client) newFlight(op *operation, m memory) *flight {
 func (c *Client) lead(ctx context.Context, place *shared, f *flight) {
 	defer func() { c.flights.land(place, f) }()
 	f.abandoned = true // until it ends by itself
-	f.run(ctx)
+	f.execute(ctx)
 	f.abandoned = ctx.Err() != nil && f.open()
 }
 
@@ -106,13 +113,13 @@ func (f *flight) open() bool {
 func (fs *flights) enter(op *operation) (*shared, *Error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	place := fs.m[op.scope]
+	place := fs.m[op.flight]
 	if place == nil {
 		if fs.m == nil {
 			fs.m = map[string]*shared{}
 		}
 		place = &shared{op: op}
-		fs.m[op.scope] = place
+		fs.m[op.flight] = place
 	}
 	if place.op.fingerprint != op.fingerprint {
 		return nil, refusal(contract.KeyReused, nil, "another request with this key is under way; give each business action a key of its own")
@@ -156,7 +163,7 @@ func (fs *flights) leave(place *shared) {
 
 // forget frees the key if it is still this place's.
 func (fs *flights) forget(place *shared) {
-	if fs.m[place.op.scope] == place {
-		delete(fs.m, place.op.scope)
+	if fs.m[place.op.flight] == place {
+		delete(fs.m, place.op.flight)
 	}
 }

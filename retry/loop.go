@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -15,11 +16,16 @@ import (
 // run sends the operation until it is settled or may not be sent again, then
 // reads what can be read.
 func (f *flight) run(ctx context.Context) {
-	f.started = time.Now()
+	if f.started.IsZero() {
+		f.started = time.Now()
+	}
+	waiting, stop := f.news.cut(ctx)
+	defer stop()
 	defer func() {
 		if err := ctx.Err(); err != nil {
 			f.causes = append(f.causes, err)
 		}
+		f.advise()
 	}()
 	switch {
 	case ctx.Err() != nil:
@@ -27,25 +33,39 @@ func (f *flight) run(ctx context.Context) {
 			f.verdict.Outcome = contract.Outcome{Status: contract.NotExecuted, Reason: "nothing was sent: the context had ended"}
 		}
 		return
-	case f.verdict.Attempts > 0:
-		// An earlier flight was abandoned: what its last answer asked for holds.
+	case f.verdict.Attempts > 0, f.hold != nil && !unknown(f.verdict):
+		// An earlier run left it: what its last answer asked for holds.
 		f.decide(ctx)
-		if f.next != contract.Resend || f.later || !sleep(ctx, f.wait) || f.ready(ctx) != nil {
+		if f.next != contract.Resend || f.later || !sleep(waiting, f.wait) || f.ready(waiting) != nil {
 			break
 		}
 		fallthrough
 	default:
-		f.loop(ctx)
+		f.loop(ctx, waiting)
 	}
+	f.hear(ctx)
 	f.settle(ctx)
+}
+
+// advise sees to it that the verdict does not send anybody to a second effect:
+// when the wait is over that the provider asked for, the key may be forgotten, and
+// without a key nothing ever stops one.
+func (f *flight) advise() {
+	v := &f.verdict
+	if v.Effect() != contract.EffectMaybe || v.Attempts == 0 {
+		return
+	}
+	if !f.op.repeatable() || v.RetryAfter > 0 && f.age(v.RetryAfter) >= f.life() {
+		v.NoResend = true
+	}
 }
 
 // loop is retryablehttp's. It sees none of the provider's answers: its
 // RoundTripper is the flight, which keeps them, and its hooks tell it what the
-// flight decided.
-func (f *flight) loop(ctx context.Context) {
+// flight decided. Its waits end with the context waiting, its sends with ctx.
+func (f *flight) loop(ctx, waiting context.Context) {
 	loop := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: sender{f}},
+		HTTPClient: &http.Client{Transport: sender{f, ctx}},
 		RetryMax:   f.client.options.MaxAttempts - 1,
 		CheckRetry: func(context.Context, *http.Response, error) (bool, error) {
 			return f.next == contract.Resend && !f.later, nil
@@ -56,7 +76,7 @@ func (f *flight) loop(ctx context.Context) {
 		PrepareRetry: func(r *http.Request) error { return f.ready(r.Context()) },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, "http://operation.invalid", nil)
+	req, err := retryablehttp.NewRequestWithContext(waiting, http.MethodPost, "http://operation.invalid", nil)
 	if err != nil {
 		return // cannot happen; nothing was sent, and the verdict says so
 	}
@@ -68,10 +88,13 @@ func (f *flight) loop(ctx context.Context) {
 // sender makes the flight the RoundTripper of its loop. It is a type of its own
 // so that the loop cannot reach anything else of the client: retryablehttp
 // closes all idle connections of what it runs on.
-type sender struct{ f *flight }
+type sender struct {
+	f   *flight
+	ctx context.Context
+}
 
 func (s sender) RoundTrip(req *http.Request) (*http.Response, error) {
-	s.f.attempt(req.Context())
+	s.f.attempt(s.ctx)
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}, nil
 }
 
@@ -83,6 +106,12 @@ func (f *flight) attempt(ctx context.Context) {
 	}
 	f.sends++
 	reply, got := f.send(ctx)
+	if f.hold.isLost() {
+		// Nothing was sent; but whoever has the operation now may send it.
+		f.next, f.later, f.wait = contract.Finish, false, 0
+		return
+	}
+	f.noteSkew(started, reply)
 	if got != nil {
 		f.last = got
 	}
@@ -106,7 +135,7 @@ func (f *flight) send(ctx context.Context) (reply contract.Reply, got *answer) {
 			f.verdict = contract.Fold(f.verdict, contract.Outcome{Reason: "a panic interrupted the attempt"})
 		}
 	}()
-	reply, got = f.client.exchange(ctx, f.op.call.Request, f.op.call.Body, f.op.terms, f.fresh)
+	reply, got = f.client.exchange(ctx, f.op.call.Request, f.op.call.Body, f.op.terms, func() error { return f.clear(ctx) })
 	returned = true
 	return reply, got
 }
@@ -115,7 +144,7 @@ func (f *flight) send(ctx context.Context) (reply contract.Reply, got *answer) {
 // stay as it is.
 func (f *flight) call() contract.Call {
 	c := f.op.call
-	c.Request = c.Request.Clone(c.Request.Context())
+	c.Request, c.Body = c.Request.Clone(c.Request.Context()), bytes.Clone(c.Body)
 	c.FirstSent = f.firstSent
 	return c
 }
@@ -166,14 +195,18 @@ func (f *flight) decide(ctx context.Context) {
 	v := f.verdict
 	asked := v.Last.RetryAfter
 	f.wait = max(asked, f.backoff())
+	if f.hold != nil && f.sends == 0 {
+		f.wait = asked // the last send was long ago
+	}
+	again := f.again && f.sends == 0
 	if asked > 0 && !f.fits(ctx, f.wait) {
 		f.wait = asked // no more than that, where there is no time for it
 	}
 	f.later = false
 	switch {
-	case v.Settled():
+	case v.Settled() && v.Next() != contract.Resend:
 		f.next = v.Next()
-	case v.Last.Next() != contract.Resend:
+	case v.Last.Next() != contract.Resend && !again:
 		// Sending the same again cannot help: the provider said so, or would
 		// refuse it again.
 		f.next = f.giveUp()
@@ -229,7 +262,8 @@ func (f *flight) age(wait time.Duration) time.Duration {
 	return age + wait
 }
 
-// life returns up to which age the operation may be sent.
+// life returns up to which age the operation may be sent. Clocks that are known to
+// differ shorten it.
 func (f *flight) life() time.Duration {
 	if f.op.call.Key == "" {
 		return contract.RetentionForever // repeated only where it needs no key
@@ -237,7 +271,11 @@ func (f *flight) life() time.Duration {
 	if f.op.terms.Idempotent {
 		return contract.RetentionForever
 	}
-	return f.client.options.keyLife(f.op.terms)
+	life := f.client.options.keyLife(f.op.terms)
+	if life == contract.RetentionForever {
+		return life
+	}
+	return life - f.skew
 }
 
 var errTooLate = errors.New("the key has become too old meanwhile")

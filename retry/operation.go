@@ -2,6 +2,7 @@ package retry
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,8 @@ type operation struct {
 	call        contract.Call
 	terms       contract.Terms
 	fingerprint string
-	scope       string // what callers must share to share a flight; "" for nothing
+	scope       string // its key among those of the account, contract.Terms.KeyIn; "" for none
+	flight      string // what callers must share to share a flight; "" for nothing
 }
 
 // prepare freezes a request and refuses what must not be sent. It always closes
@@ -28,7 +30,8 @@ func (c *Client) prepare(req *http.Request) (*operation, *Error) {
 		return nil, refused
 	}
 	op := &operation{call: contract.Call{Request: freezeHead(req), Body: body}}
-	terms, err := guard("Terms", func() contract.Terms { return c.adapter.Terms(op.call) })
+	seen := contract.Call{Request: freezeHead(req), Body: bytes.Clone(body)}
+	terms, err := guard("Terms", func() contract.Terms { return c.adapter.Terms(seen) })
 	if err != nil {
 		return nil, refusal(contract.Rejected, err, "%v; mend the adapter", err)
 	}
@@ -42,6 +45,13 @@ func (c *Client) prepare(req *http.Request) (*operation, *Error) {
 	op.fingerprint, err = contract.Fingerprint(op.call, op.terms)
 	if err != nil {
 		return nil, refusal(contract.Rejected, err, "%v", err)
+	}
+	if op.scope != "" {
+		op.flight = op.scope + op.credentials()
+	}
+	if c.options.Journal != nil && op.flight != "" {
+		// The journal knows whose the key is, not who came first just now.
+		op.flight += " " + op.fingerprint
 	}
 	return op, nil
 }
@@ -190,17 +200,23 @@ func bodyKey(body []byte, field string) (string, error) {
 	}
 }
 
-// setScope names the flight that the operation may share: one key, in one space
-// of keys, of one account.
+// setScope names the operation: one key, in one space of keys, of one account.
 func (op *operation) setScope(key string) {
-	if key == "" {
-		return
+	if key != "" {
+		op.scope = op.terms.KeyIn(op.call.Request.Header, key)
 	}
-	parts := []string{op.terms.KeyScope, key}
-	for _, name := range op.terms.AccountHeaders {
-		parts = append(parts, strings.Join(contract.HeaderValues(op.call.Request.Header, name), "\x00"))
+}
+
+// credentials returns a hash of the credentials that the request itself carries:
+// they may be another account's, whose operation is another one.
+func (op *operation) credentials() string {
+	h := sha256.New()
+	for _, name := range append([]string{"Authorization"}, op.terms.CredentialHeaders...) {
+		for _, v := range contract.HeaderValues(op.call.Request.Header, name) {
+			fmt.Fprintf(h, "%q", v)
+		}
 	}
-	op.scope = fmt.Sprintf("%q", parts)
+	return string(h.Sum(nil))
 }
 
 // repeatable reports whether the provider's contract lets the request be sent

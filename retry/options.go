@@ -3,12 +3,14 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
 	"time"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/journal"
 )
 
 // Options are the settings of a Client. A zero field means its default.
@@ -18,9 +20,17 @@ type Options struct {
 	// the client.
 	Transport http.RoundTripper
 
-	// Account is the scope of keys where one client serves one account of
-	// several at the provider.
+	// Journal remembers operations durably. With it they survive the process, and
+	// of several processes one sends; without it they are remembered for one call.
+	// It stays the caller's to close.
+	Journal journal.Store
+	// Account names the provider's account in the journal: whose keys these are,
+	// where programs with other accounts share it.
 	Account string
+	// ReturnInProgress hands back InProgress at once, with when to come again, where
+	// another process is at work on the operation. Default: wait for it, for as long
+	// as the context and MaxElapsed let.
+	ReturnInProgress bool
 
 	MaxAttempts int           // sends of one operation in one call; 5
 	MaxElapsed  time.Duration // no attempt starts later than this after the call; 2 min. One that runs may end.
@@ -94,6 +104,9 @@ func (o *Options) withDefaults() (Options, error) {
 			*f.field = f.standard
 		}
 	}
+	if d.Journal != nil && d.AttemptTimeout > maxLeasedAttempt {
+		return d, fmt.Errorf("retry: with a journal AttemptTimeout is at most %v, since an attempt must end within its lease", maxLeasedAttempt)
+	}
 	if d.MinWait > d.MaxWait {
 		return d, errors.New("retry: MinWait is longer than MaxWait")
 	}
@@ -120,12 +133,17 @@ func orDefault[T int | int64](v, standard T) T {
 // keyLife returns for how long after its first send a key of the given terms may
 // be sent; it is the retention less the margin.
 func (o *Options) keyLife(t contract.Terms) time.Duration {
-	retention := t.Retention
+	retention := o.retention(t)
 	if retention == contract.RetentionForever {
 		return contract.RetentionForever
 	}
-	if retention <= 0 {
-		retention = o.UnpublishedRetention
-	}
 	return retention - min(o.KeyMargin, retention/4)
+}
+
+// retention returns for how long a key of the given terms counts as remembered.
+func (o *Options) retention(t contract.Terms) time.Duration {
+	if t.Retention <= 0 {
+		return o.UnpublishedRetention
+	}
+	return t.Retention
 }

@@ -18,6 +18,10 @@ type Result struct {
 	// to read: the provider's own, or the fetched resource where a duplicate was
 	// resolved. It is nil where no answer came.
 	Response *http.Response `json:"-"`
+
+	// Recorded says that the journal had the verdict, and the answer: nothing was
+	// sent by this call.
+	Recorded bool
 }
 
 // Error says that an operation did not end in proven success. Its verdict says
@@ -37,7 +41,29 @@ type Error struct {
 	Response  *http.Response `json:"-"`
 	Body      []byte         `json:"-"`
 	RequestID string         // the provider's id of that answer, for support
+
+	// Original is the verdict of the other request, which the key belongs to, where
+	// the journal knows it: the status is then KeyReused, and nothing was sent of
+	// the request at hand.
+	Original *contract.Verdict `json:",omitempty"`
 }
+
+// UnrecordedError says that a verdict could not be stored in the journal. The error
+// that it is the cause of says Unknown, since that is what the journal will say:
+// what is known is here, and only here. Run the operation again under the same key
+// once the journal works.
+type UnrecordedError struct {
+	Verdict contract.Verdict // what the provider showed
+	Err     error            // why it is not recorded
+}
+
+// Error says what was not recorded, and why.
+func (e *UnrecordedError) Error() string {
+	return fmt.Sprintf("not recorded in the journal: payment %s: %v", e.Verdict.Status, e.Err)
+}
+
+// Unwrap returns why it was not recorded.
+func (e *UnrecordedError) Unwrap() error { return e.Err }
 
 // Error says what is known of the money, and why.
 func (e *Error) Error() string {
@@ -51,8 +77,11 @@ func (e *Error) Error() string {
 	if e.Verdict.Reason != "" {
 		s += ": " + e.Verdict.Reason
 	}
-	if e.Verdict.RetryAfter > 0 {
-		s += fmt.Sprintf("; come again in %v", e.Verdict.RetryAfter)
+	switch wait := e.Verdict.RetryAfter; {
+	case e.Verdict.NoResend && e.Verdict.Effect() == contract.EffectMaybe:
+		s += "; do not send it again, look it up at the provider"
+	case wait > 0:
+		s += fmt.Sprintf("; come again in %v", wait)
 	}
 	if e.RequestID != "" {
 		s += "; request " + e.RequestID
@@ -119,7 +148,13 @@ func refusal(s contract.Status, cause error, format string, args ...any) *Error 
 type answer struct {
 	head http.Response // Body and Request are not used
 	body []byte
+
+	kept    bool // the journal had it,
+	omitted bool // without its body
 }
+
+// whole reports whether there is an answer with its body.
+func (a *answer) whole() bool { return a != nil && !a.omitted }
 
 // response returns a copy of the answer that one caller may read and change.
 func (a *answer) response(req *http.Request) *http.Response {

@@ -10,6 +10,7 @@
 // an account or the network. Time is real, and short: no rule waits for more than a
 // few milliseconds, since a key is aged by the fake's clock or by a retention that
 // is shorter than the shortest wait, which a sound loop then does not sit out.
+// In a bubble of testing/synctest it is virtual.
 package contracttest
 
 import (

@@ -111,6 +111,9 @@ func (f fault) deliver(s *stage, l *link, w http.ResponseWriter, r *http.Request
 		return
 	}
 	a := ask(s.fake.Handler, r)
+	s.mu.Lock()
+	s.last = a
+	s.mu.Unlock()
 	switch {
 	case f.page != nil:
 		f.page.send(w)
@@ -123,9 +126,6 @@ func (f fault) deliver(s *stage, l *link, w http.ResponseWriter, r *http.Request
 		panic(http.ErrAbortHandler)
 	case f.cut != nil:
 		wire := a.wire()
-		s.mu.Lock()
-		s.lastSize = len(wire)
-		s.mu.Unlock()
 		sendPart(w, wire[:f.cut(len(wire))])
 	default:
 		a.send(w)

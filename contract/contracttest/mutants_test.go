@@ -575,6 +575,7 @@ var mutants = []mutant{
 	}}},
 	{"a mismatch that may be corrected", "v1", "changed", turn(contract.KeyReused, contract.Rejected)},
 	{"a duplicate that is a success", "payto", "exchanges", turn(contract.Duplicate, contract.Succeeded)},
+	{"other parameters taken for a success", "payto", "changed", turn(contract.Duplicate, contract.Succeeded)},
 	{"a key that never grows old", "v1", "old-key", loop{adapter: func(a contract.Adapter) contract.Adapter {
 		return misread{Adapter: a, terms: func(t *contract.Terms) { t.Retention = contract.RetentionForever }}
 	}}},

@@ -200,6 +200,11 @@ func (p *probe) head(key string, amount int64) contract.Call {
 	if err != nil {
 		p.fatalf("the Spec's request: %v", err)
 	}
+	return p.freeze(req)
+}
+
+// freeze takes a request's body out of it.
+func (p *probe) freeze(req *http.Request) contract.Call {
 	c := contract.Call{Request: req}
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
@@ -219,7 +224,11 @@ func (p *probe) head(key string, amount int64) contract.Call {
 
 // call returns the Spec's request as Classify sees it.
 func (p *probe) call(key string, amount int64) contract.Call {
-	c := p.head(key, amount)
+	return p.sent(p.head(key, amount), key)
+}
+
+// sent adds what is known once a call is sent.
+func (p *probe) sent(c contract.Call, key string) contract.Call {
 	c.Key, c.FirstSent = key, sentAt
 	if p.terms.KeyHeader != "" && key != "" {
 		c.Request.Header.Set(p.terms.KeyHeader, key)

@@ -165,18 +165,18 @@ func checkCutOnWire(p *probe) {
 	s.script(cutAt(0))
 	d := p.client(plain{p.spec.Adapter}, s, once)
 	_, _ = p.do(d, p.request(context.Background(), p.keyOrNone(), 100))
-	step := 1
+	size, step := s.lastSize(), 1
 	if p.spec.Fake == nil {
-		step = max(s.lastSize/8, 1) // each cut is a payment
+		step = max(size/8, 1) // each cut is a payment
 	}
-	for n := 0; n < s.lastSize; n += step {
+	for n := 0; n < size; n += step {
 		if p.spec.Fake != nil {
 			s.fake = p.newFake() // a ledger of hundreds slows a fake down
 		}
 		s.script(cutAt(n))
 		result, err := p.do(d, p.request(context.Background(), p.keyOrNone(), 100))
 		if err == nil || result.Status != contract.Unknown {
-			p.failf("cut after %d of %d bytes: %v", n, s.lastSize, result)
+			p.failf("cut after %d of %d bytes: %v", n, size, result)
 		}
 	}
 }

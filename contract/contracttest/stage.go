@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/idempact/idempact/contract"
 )
 
 // stage is a provider behind the suite's faults: real net/http over net.Pipe, every
@@ -25,12 +27,12 @@ type stage struct {
 	pool    *http.Transport
 	refuse  *http.Transport
 
-	mu       sync.Mutex
-	faults   []fault
-	rest     fault
-	arrived  []arrival
-	reads    []arrival
-	lastSize int // bytes on the wire of the last answer
+	mu      sync.Mutex
+	faults  []fault
+	rest    fault
+	arrived []arrival
+	reads   []arrival
+	last    *answer // of the fake to a write, whatever of it arrived
 }
 
 // arrival is one request that reached the provider, whole.
@@ -94,6 +96,26 @@ func (s *stage) writes() []arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.arrived)
+}
+
+// lastAnswer returns what the fake last said to a write.
+func (s *stage) lastAnswer() contract.Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return contract.Reply{}
+	}
+	return s.last.reply()
+}
+
+// lastSize returns the length of that answer on the wire.
+func (s *stage) lastSize() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return 0
+	}
+	return len(s.last.wire())
 }
 
 // effects returns the ledger, and whether there is one.

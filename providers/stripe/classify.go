@@ -67,7 +67,7 @@ func decide(e endpoint, r contract.Reply, facts facts, body contract.Object) con
 	}
 	switch {
 	case status >= 200 && status < 300:
-		return decideSuccess(body)
+		return decideSuccess(e, body)
 	case status < 400, status >= 500:
 		// A redirect is not followed; a fresh server error is indeterminate, and may
 		// come from before the idempotency layer.
@@ -116,8 +116,9 @@ var turnedAway = []string{"lock_timeout", "rate_limit"}
 // decideSuccess reads a 2xx: it is a success only if it shows the object. An id
 // that could not stand in a URL is none that Stripe makes, and whoever wrote it
 // is not believed about the rest.
-func decideSuccess(body contract.Object) contract.Outcome {
+func decideSuccess(e endpoint, body contract.Object) contract.Outcome {
 	id := body.Text("id")
+	_, acts := done[e.name()]
 	switch {
 	case body == nil:
 		return said(contract.Unknown, "a success without a readable object")
@@ -125,6 +126,8 @@ func decideSuccess(body contract.Object) contract.Outcome {
 		return said(contract.Unknown, "a success that carries an error")
 	case contract.CheckReference(id) != nil:
 		return said(contract.Unknown, "a success that shows no object id")
+	case acts && id != e.id, e.makesMoney() && body["object"] != nil && body.Text("object") != e.kind(), body.Text("object") == "list":
+		return said(contract.Unknown, "a success that shows another object than was asked for")
 	}
 	return contract.Outcome{Status: contract.Succeeded, Resource: id, State: contract.Word(body.Text("status")),
 		Reason: "Stripe shows the object"}

@@ -168,9 +168,12 @@ func conflict(r contract.Reply) contract.Outcome {
 		return contract.Outcome{Status: contract.Duplicate,
 			Reason: "a resource was already created with this key; its reference cannot be used"}
 	default:
+		if unusable {
+			refs = append(refs, "an unusable reference")
+		}
 		// One of them may be fetched and look right while the other is real, too.
-		return contract.Outcome{Status: contract.Duplicate,
-			Reason: "the answer names more than one resource for this key: " + strings.Join(refs, ", ")}
+		return contract.Outcome{Status: contract.Duplicate, Resource: strings.Join(refs, ", "),
+			Reason: "the answer names more than one resource for this key"}
 	}
 }
 

@@ -150,8 +150,8 @@ func TestClassifyEdges(t *testing.T) {
 		{"409 number", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":14}}]}`), contract.Duplicate, "", ""},
 		{"409 steering", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"../../user?x=1"}}]}`), contract.Duplicate, "", ""},
 		{"409 twice the same", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":"PB.1"}}]}`), contract.Duplicate, "PB.1", ""},
-		{"409 two", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":"PB.2"}}]}`), contract.Duplicate, "", ""},
-		{"409 one and a half", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":2}}]}`), contract.Duplicate, "", ""},
+		{"409 two", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":"PB.2"}}]}`), contract.Duplicate, "PB.1, PB.2", ""},
+		{"409 one and a half", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":2}}]}`), contract.Duplicate, "PB.1, an unusable reference", ""},
 		{"409 title only", pay, answer(409, `{"errors":[{"title":"Duplicate idempotency key"}]}`), contract.Unknown, "", ""},
 
 		{"503 -1", pay, answer(503, "", "Retry-After", "-1"), contract.InProgress, "", ""},

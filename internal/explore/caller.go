@@ -77,39 +77,30 @@ func (c *caller) run() {
 	}
 }
 
-// again says whether the caller comes again, and after which wait.
+// again says whether the caller comes again, and after which wait. It gets no
+// telling if its process died.
 func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 	op := c.op
 	switch {
 	case op.abandoned:
 		return 0, false
-	case t == nil: // the process died
+	case t == nil:
 		c.process = nil
 		op.fake.Client().CloseIdleConnections()
-		op.doubt = true
 		wait = c.pick(atRestart).wait
-		return wait, !op.Keyless && op.young(wait)
+		return wait, op.mayRepeat(wait, true)
 	}
 	defer func() { t.final = !again }()
+	_, comeBack := op.pace()
 	wait = max(t.wait, comeBack)
 	switch t.status {
 	case contract.NotExecuted:
-		if !op.doubt && op.Callers < 2 {
-			op.began = time.Time{} // nothing is under the key, so it has no age
-			return wait, true
-		}
+		return wait, op.mayRepeat(wait, false)
 	case contract.Unknown, contract.InProgress:
-		op.doubt = true
+		return wait, op.mayRepeat(wait, true)
 	default:
 		return 0, false
 	}
-	return wait, !(op.Keyless && op.doubt) && op.young(wait)
-}
-
-// young reports whether the key will still be so after the wait.
-func (op *operation) young(wait time.Duration) bool {
-	life, bounded := op.life()
-	return !bounded || time.Since(op.began)+wait < life
 }
 
 // call makes one call of the client. It returns nil if the process died.
@@ -120,17 +111,12 @@ func (c *caller) call() *telling {
 	ctx := context.WithValue(context.Background(), callerKey{}, c)
 	ctx, c.cancel = context.WithCancel(ctx)
 	defer c.cancel()
-	if life, bounded := c.op.life(); bounded && !c.op.began.IsZero() {
-		// No client remembers when the key was first sent, so its caller does.
+	if end := c.op.begin(c.process); !end.IsZero() {
 		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, c.op.began.Add(life))
+		ctx, stop = context.WithDeadline(ctx, end)
 		defer stop()
 	}
-	if c.op.began.IsZero() {
-		c.op.began = time.Now()
-	}
 	p := c.process
-	c.op.enter(p)
 	result, err := p.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
 	if c.op.abandoned || c.died.Load() || !c.op.Shared && c.pick(atVerdict).death != lives {
 		p.dead.Store(true)
@@ -142,7 +128,7 @@ func (c *caller) call() *telling {
 		wait: result.RetryAfter, resource: result.Resource, alarm: errors.As(err, &alarm),
 		effects: len(c.op.effects()),
 	}
-	c.op.leave(p, t)
+	c.op.end(p, t)
 	return t
 }
 
@@ -157,22 +143,4 @@ func told(err error) contract.Status {
 		}
 	}
 	return contract.Succeeded // an error that tells nothing: the oracle will not have it
-}
-
-func (op *operation) enter(p *process) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if p.calls == 0 {
-		p.since = len(op.exchanges)
-		p.flight++
-	}
-	p.calls++
-}
-
-func (op *operation) leave(p *process, t *telling) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	p.calls--
-	t.from, t.to = p.since, len(op.exchanges)
-	op.tellings = append(op.tellings, t)
 }

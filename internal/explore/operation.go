@@ -1,8 +1,6 @@
 package explore
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -65,6 +63,7 @@ func (op *operation) choose(p place, n int, state func() string) int {
 func (op *operation) add(x *exchange) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	x.flight = x.process.flight
 	op.exchanges = append(op.exchanges, x)
 }
 
@@ -98,18 +97,60 @@ func (op *operation) run() {
 	op.turns = newTurns()
 	for i := range op.Callers {
 		c := &caller{op: op, name: 'A' + byte(i), process: process}
-		op.turns.enter(c)
+		op.turns.enter()
 		go func() {
-			defer op.turns.leave(c)
+			defer op.turns.leave()
 			c.run()
 		}()
 	}
 	op.turns.run(op.choose)
 }
 
-func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
-
 // ours reports whether a request in the provider's log is of this operation.
 func (op *operation) ours(r fakes.Request) bool {
 	return strings.HasPrefix(r.Header.Get(tagHeader), op.order+" ")
+}
+
+// begin notes that a call begins, and returns the end of the key's life where
+// there was a call before: no client remembers when the key was first sent, so its
+// callers do.
+func (op *operation) begin(p *process) (end time.Time) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if p.calls == 0 {
+		p.since = len(op.exchanges)
+		p.flight++
+	}
+	p.calls++
+	life, bounded := op.life()
+	switch {
+	case op.began.IsZero():
+		op.began = time.Now()
+	case bounded:
+		return op.began.Add(life)
+	}
+	return time.Time{}
+}
+
+// end notes what a call told.
+func (op *operation) end(p *process, t *telling) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	p.calls--
+	t.from, t.to = p.since, len(op.exchanges)
+	op.tellings = append(op.tellings, t)
+}
+
+// mayRepeat says whether a caller may come again after the wait, given whether its
+// call left a doubt: while the key is young, or where nothing can be under it.
+func (op *operation) mayRepeat(wait time.Duration, doubt bool) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.doubt = op.doubt || doubt
+	if !op.doubt && op.Callers < 2 {
+		op.began = time.Time{} // the key has no age
+		return true
+	}
+	life, bounded := op.life()
+	return !op.Keyless && (!bounded || time.Since(op.began)+wait < life)
 }

@@ -107,13 +107,12 @@ func (o *oracle) waits() {
 		if age := x.at.Sub(first[shared]); bounded && age >= life {
 			o.object("send %q at the key's age of %v", x.tag, age)
 		}
-		for _, f := range []flight{own, shared} {
-			if x.at.Before(floor[f]) {
-				o.object("send %q came %v before the wait was over that the provider asked for", x.tag, floor[f].Sub(x.at))
-			}
-			if !x.answered.IsZero() {
-				floor[f] = x.answered.Add(x.asked)
-			}
+		early := max(floor[own].Sub(x.at), floor[shared].Sub(x.at))
+		if early > 0 {
+			o.object("send %q came %v before the wait was over that the provider asked for", x.tag, early)
+		}
+		if !x.answered.IsZero() {
+			floor[own], floor[shared] = x.answered.Add(x.asked), x.answered.Add(x.asked)
 		}
 	}
 }
@@ -219,5 +218,6 @@ func (o *oracle) spent() bool {
 // have come again.
 func (o *oracle) old(t *telling) bool {
 	life, bounded := o.life()
+	_, comeBack := o.pace()
 	return bounded && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -27,7 +28,8 @@ type process struct {
 
 func newProcess(op *operation) *process {
 	p := &process{op: op}
-	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attemptTimeout, OnAttempt: stall, Authorize: authorize()}
+	attempt, _ := op.pace()
+	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attempt, OnAttempt: stall, Authorize: authorize()}
 	if op.Callers > 1 {
 		o.MaxAttempts = 3 // or their orders are too many
 	}
@@ -89,7 +91,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	if read {
 		k = atRead
 	}
-	x := &exchange{process: p, flight: p.flight, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
+	x := &exchange{process: p, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
 	out := x.identify(r, p.op, c.counts[k])
 	p.op.add(x)
 	switch {
@@ -97,7 +99,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.die() // what goes on has a context that ended, and net/http sends nothing
 	case x.event.death == diesAfter:
 		p.op.script(x.tag, fakes.Hang)
-		time.AfterFunc(time.Second, c.die)
+		time.AfterFunc(time.Millisecond, c.die)
 	case x.event.fault != nil:
 		p.op.script(x.tag, x.event.fault)
 	}
@@ -130,7 +132,7 @@ func (x *exchange) identify(r *http.Request, op *operation, n int) *http.Request
 		body, _ := io.ReadAll(r.Body) // in memory
 		_ = r.Body.Close()
 		x.content += string(body)
-		out.Body = io.NopCloser(newReader(body))
+		out.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	x.tag = op.order + " " + string(x.caller) + " " + strconv.Itoa(n)
 	if x.read {

@@ -26,7 +26,7 @@ func TestReplay(t *testing.T) {
 		A wait 1: the process stalls for 25h0m0s`,
 		// The process dies twice, and the key is busy when it comes back.
 		`stripe v2
-		A send 1: InFlight(10m0s)
+		A send 1: InFlight(1m0s)
 		A send 2: the process dies after it
 		A send 3: the process dies before it
 		A restart 2: after 4h0m0s`,

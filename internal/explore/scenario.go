@@ -69,11 +69,20 @@ func Scenarios() []Scenario {
 }
 
 const (
-	attemptTimeout = 30 * time.Minute
-	ownWait        = 100 * time.Microsecond // the loop's own waits are random, and too short to make a difference
-	skew           = 10 * time.Minute
-	comeBack       = 45 * time.Minute // when a caller that was told no wait asks again
+	ownWait = 100 * time.Microsecond // the loop's own waits are random, and too short to make a difference
+	skew    = 10 * time.Minute
 )
+
+// pace is how long an attempt may take, and how long a caller that was told no
+// wait stays away. For one caller all that takes its time takes a minute, so that
+// different ways to a state take the same time; two callers also wait for turns,
+// and a provider's clock may make a minute of twenty.
+func (s *Scenario) pace() (attempt, comeBack time.Duration) {
+	if s.Callers > 1 || s.Jumps {
+		return 30 * time.Minute, 45 * time.Minute
+	}
+	return time.Minute, time.Minute
+}
 
 // event is one thing that can happen at a place.
 type event struct {
@@ -159,7 +168,8 @@ var portal = fakes.Status(200, "<html>Please accept our terms</html>")
 // faults are the provider's for a send. With two callers none of them takes time
 // while it holds a request, so that their steps have an order.
 func (s *Scenario) faults(long, beyond time.Duration) []event {
-	inFlight := 10 * time.Minute
+	attempt, _ := s.pace()
+	inFlight := time.Minute
 	if s.Callers > 1 {
 		inFlight = 15 * time.Second // a turn or two
 	}
@@ -183,7 +193,7 @@ func (s *Scenario) faults(long, beyond time.Duration) []event {
 	if s.Callers < 2 {
 		list = append(list,
 			event{fault: fakes.Hang, cuts: true},
-			event{fault: fakes.Slow(time.Hour), does: takesLong, cuts: true})
+			event{fault: fakes.Slow(2 * attempt), does: takesLong, cuts: true})
 	}
 	return list
 }

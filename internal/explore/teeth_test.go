@@ -26,14 +26,14 @@ var guards = []struct {
 	patches  []patch
 }{
 	{"I1: what Authorize changed is put back", "stripe_v1", "2", []patch{
-		{"retry/send.go", "\t\trestore(r, head, terms)\n", ""},
+		{"retry/head.go", `"Accept-Encoding", terms.KeyHeader)`, `"Accept-Encoding")`},
 	}},
 	{"I2: no send once the key is old", "stripe_v1", "2", []patch{
 		{"retry/loop.go", "case f.age(f.wait) >= f.life():", "case false:"},
-		{"retry/loop.go", "if f.age(0) >= f.life() || ", "if "},
+		{"retry/loop.go", "if f.age(0) >= f.life() {", "if false {"},
 	}},
 	{"I2: the age is looked at again after the wait", "zepto_core", "2", []patch{
-		{"retry/loop.go", "if f.age(0) >= f.life() || ", "if "},
+		{"retry/loop.go", "if f.age(0) >= f.life() {", "if false {"},
 	}},
 	{"I3: a request without a key is refused", "stripe_v1_with_the_key_forgotten", "1", []patch{
 		{"retry/operation.go", "case !without:", "case false:"},
@@ -57,6 +57,7 @@ var guards = []struct {
 		{"retry/loop.go", "f.wait = max(asked, f.backoff())", "f.wait = f.backoff()"},
 	}},
 	{"I6: net/http has no body to rewind", "stripe_v1", "2", []patch{
+		{"retry/head.go", "r.Body, r.GetBody, r.ContentLength = nil, nil, 0", "r.Body, r.ContentLength = nil, 0"},
 		{"retry/send.go", "r.Body, r.GetBody, r.ContentLength = nil, nil, int64(len(body))", "r.Body, r.ContentLength = nil, int64(len(body))"},
 	}},
 	{"I6: nor does it see the key of a request without a body", "stripe_v1_capture", "3", []patch{
@@ -69,6 +70,9 @@ var guards = []struct {
 	{"I8: and in the form that it documents", "zepto_core", "2", []patch{
 		{"providers/zepto/classify.go", `return unknown("a refusal that is not in the documented form")`,
 			`return contract.Outcome{Status: contract.Rejected, Reason: "refused"}`},
+	}},
+	{"what exists is fetched and compared, so that the operation ends settled", "zepto_core", "2", []patch{
+		{"retry/settle.go", "\t\tr.resolve(ctx)\n", ""},
 	}},
 	{"I8: a doubt is not overturned", "stripe_v1", "2", []patch{
 		{"contract/verdict.go", "\tdefault:\n\t\treturn newRank >= oldRank\n", "\tdefault:\n\t\treturn true\n"},

@@ -28,7 +28,7 @@ type turns struct {
 // seat is a caller that waits for its step.
 type seat struct {
 	caller *caller
-	go_    chan struct{} // closed: it is your turn
+	turn   chan struct{} // closed: it has come
 	done   chan struct{} // closed: the step is over
 }
 
@@ -44,8 +44,8 @@ func (t *turns) change(f func()) {
 	}
 }
 
-func (t *turns) enter(*caller) { t.change(func() { t.live++ }) }
-func (t *turns) leave(*caller) { t.change(func() { t.live-- }) }
+func (t *turns) enter() { t.change(func() { t.live++ }) }
+func (t *turns) leave() { t.change(func() { t.live-- }) }
 
 // step waits for the caller's turn, and returns what ends it.
 func (c *caller) step(ctx context.Context) (end func()) {
@@ -53,10 +53,10 @@ func (c *caller) step(ctx context.Context) (end func()) {
 	if t == nil {
 		return func() {}
 	}
-	s := &seat{caller: c, go_: make(chan struct{}), done: make(chan struct{})}
+	s := &seat{caller: c, turn: make(chan struct{}), done: make(chan struct{})}
 	t.change(func() { t.waiting = append(t.waiting, s) })
 	select {
-	case <-s.go_:
+	case <-s.turn:
 	case <-ctx.Done():
 		// Its call was cancelled while it waited, which takes no turn.
 		t.change(func() { t.waiting = slices.DeleteFunc(t.waiting, func(w *seat) bool { return w == s }) })
@@ -71,7 +71,7 @@ func (t *turns) run(choose func(place, int, func() string) int) {
 		if s == nil {
 			return
 		}
-		close(s.go_)
+		close(s.turn)
 		<-s.done
 	}
 }

@@ -370,6 +370,7 @@ func TestLearnOfTheDead(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, contract.EffectMaybe, v.Effect())
 			assert.False(t, s.entry(t).Settled)
+			assert.Equal(t, contract.EffectMaybe, s.entry(t).Verdict.Effect(), "for who reads the journal")
 		}
 		time.Sleep(3 * time.Minute)
 		assert.Equal(t, 1, sweep(t, c, SweepOptions{}).Settled)
@@ -439,15 +440,15 @@ func TestLearnRaces(t *testing.T) {
 	})
 }
 
-// TestLearnedDuplicate: a waiting caller that learns of an effect without a reference
-// looks it up at once.
+// TestLearnedDuplicate: a waiting caller that learns of an effect that is yet to be
+// compared does so at once.
 func TestLearnedDuplicate(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {
 		b := newBank(drop(), created())
-		c := newClient(t, b.provider, able(&stub{}), &Options{Journal: s, MinWait: time.Minute, MaxWait: time.Minute})
+		c := newClient(t, b.provider, resolving{stub: &stub{}}, &Options{Journal: s, MinWait: time.Minute, MaxWait: time.Minute})
 		one := start(c, payment(context.Background()))
 		time.Sleep(10 * time.Second)
-		_, err := c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.Duplicate, Reason: "money moved"}, "event evt_1")
+		_, err := c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.Duplicate, Resource: "pay_1", Reason: "money moved"}, "event evt_1")
 		require.NoError(t, err)
 		wantVerdict(t, contract.Succeeded, one.wait().result, one.err)
 		assert.Equal(t, "pay_1", one.result.Resource)

@@ -758,8 +758,8 @@ func TestLeaseLost(t *testing.T) {
 		"success is recorded":          {[]act{after(time.Minute, created())}, takeOver, contract.Succeeded, contract.Succeeded, true, 1},
 		"a decline is":                 {[]act{after(time.Minute, respond(402, `{}`))}, takeOver, contract.Declined, contract.Declined, true, 1},
 		"nothing is not":               {[]act{after(time.Minute, respond(401, `{}`))}, takeOver, contract.Unknown, contract.Unknown, false, 1},
-		"an absence found late is not": {[]act{respond(410, `{}`), after(time.Minute, respond(200, `{"found":[]}`))}, takeOver, contract.Unknown, contract.Unknown, false, 2},
-		"an alarm is recorded":         {[]act{respond(410, `{}`), after(time.Minute, respond(200, `{"found":["pay_1","pay_2"]}`))}, takeOver, contract.Duplicate, contract.Duplicate, true, 2},
+		"an absence found late is not": {[]act{respond(410, `{}`), after(time.Minute, respond(200, `{"found":[]}`))}, takeOver, contract.Unknown, contract.Unknown, false, 1},
+		"an alarm is recorded":         {[]act{respond(410, `{}`), after(time.Minute, respond(200, `{"found":["pay_1","pay_2"]}`))}, takeOver, contract.Duplicate, contract.Duplicate, true, 1},
 		"nothing, and another tries again": {[]act{after(time.Minute, respond(401, `{}`))}, func(e *journal.Entry) {
 			e.Lease = journal.Lease{Holder: "another", Until: time.Now().Add(2 * time.Minute)}
 			e.Verdict = contract.Fold(doubted(*e), contract.Outcome{Status: contract.NotExecuted, Source: contract.FromLookUp})
@@ -795,7 +795,13 @@ func TestLeaseLost(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				s.edit(t, tc.seize)
 				wantVerdict(t, tc.want, one.wait().result, one.err)
-				assert.Equal(t, tc.sends, p.count())
+				sends := 0
+				for _, r := range p.requests() {
+					if r.Method == http.MethodPost {
+						sends++
+					}
+				}
+				assert.Equal(t, tc.sends, sends)
 				e := s.entry(t)
 				assert.Equal(t, tc.stored, e.Verdict.Status)
 				assert.Equal(t, tc.settled, e.Settled)

@@ -458,3 +458,25 @@ func TestLearnedDuplicate(t *testing.T) {
 		}
 	})
 }
+
+// TestLearnDuringAnotherTry: hearsay does not settle what a run may just be sending.
+func TestLearnDuringAnotherTry(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(respond(401, `{}`), after(30*time.Second, drop()), created())
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Rejected, result, err)
+		dead := s.other()
+		one := start(newClient(t, p, nil, &Options{Journal: dead, MaxAttempts: 1}), payment(context.Background()))
+		c := newClient(t, p, nil, &Options{Journal: s})
+		v, err := c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.NotExecuted}, "hearsay")
+		require.NoError(t, err)
+		assert.Equal(t, contract.EffectMaybe, v.Effect())
+		assert.False(t, s.entry(t).Settled)
+		dead.fault = func(int, string) failure { return fails0 } // and the process dies
+		one.wait()
+		time.Sleep(3 * time.Minute)
+		result, err = pay(c)
+		wantVerdict(t, contract.Succeeded, result, err)
+		assert.Equal(t, 3, p.count())
+	})
+}

@@ -83,6 +83,10 @@ func broken(f goFile, imported string) string {
 	case under(imported, "github.com/hashicorp/go-retryablehttp") && !under(f.dir, "retry") && !under(f.dir, "cmd/idempact"):
 		// The command is imported by nobody; its demo runs the library as a peer.
 		return "go-retryablehttp is for retry"
+	case under(imported, "modernc.org") && !under(f.dir, "journal/sqlite"):
+		return "SQLite is for journal/sqlite"
+	case under(imported, "github.com/jackc") && !under(f.dir, "journal/postgres"):
+		return "pgx is for journal/postgres"
 	case f.test:
 		return ""
 	case under(f.dir, "contract") && !standard(imported) && !under(own, "contract"):
@@ -146,6 +150,21 @@ func TestImportRulesBite(t *testing.T) {
 		{"retry/a_test.go", "retry", true, module + "/journal/sqlite", false},
 		{"contract/contracttest/a.go", "contracttest", false, "testing", false},
 		{"retry/a.go", "retry", false, module + "/cmd/idempact", true},
+		{"journal/sqlite/a.go", "sqlite", false, "modernc.org/sqlite", false},
+		{"journal/a.go", "journal", false, "modernc.org/sqlite", true},
+		{"journal/internal/sqlstore/a.go", "sqlstore", false, "modernc.org/sqlite/lib", true},
+		{"retry/a_test.go", "retry", true, "modernc.org/sqlite", true},
+		{"journal/postgres/a.go", "postgres", false, "github.com/jackc/pgx/v5/pgxpool", false},
+		{"journal/postgres/a_test.go", "postgres", true, "github.com/jackc/pgx/v5", false},
+		{"journal/sqlite/a.go", "sqlite", false, "github.com/jackc/pgx/v5", true},
+		{"internal/pgtest/a.go", "pgtest", false, "github.com/jackc/pgx/v5", true},
+		{"cmd/idempact/a.go", "main", false, "github.com/jackc/pgx/v5", true},
+		{"journal/postgres/a.go", "postgres", false, module + "/journal/internal/sqlstore", false},
+		{"journal/postgres/a.go", "postgres", false, module + "/internal/pgtest", true},
+		{"journal/a.go", "journal", false, module + "/retry", true},
+		{"journal/journaltest/a.go", "journaltest", false, "testing", false},
+		{"journal/journaltest/a.go", "journaltest", false, "github.com/stretchr/testify/assert", true},
+		{"journal/sqlite/a.go", "sqlite", false, "testing", true},
 	} {
 		f := goFile{path: c.file, dir: path.Dir(c.file), pkg: c.pkg, test: c.test}
 		assert.Equal(t, c.breaks, broken(f, c.imported) != "", "%s imports %s", c.file, c.imported)

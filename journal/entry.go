@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"bytes"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/idempact/idempact/contract"
@@ -55,11 +53,17 @@ type Entry struct {
 }
 
 // Clone returns a copy that shares nothing with e, its times in UTC and cut to
-// microseconds: what every store takes in and gives back.
+// microseconds, and nil for what is empty: what every store of this module takes in
+// and gives back.
 func (e Entry) Clone() Entry {
-	e.Request.Header, e.Request.Body = e.Request.Header.Clone(), bytes.Clone(e.Request.Body)
-	e.Response.Header, e.Response.Body = e.Response.Header.Clone(), bytes.Clone(e.Response.Body)
-	e.Verdict.Resources = slices.Clone(e.Verdict.Resources)
+	for _, h := range []*http.Header{&e.Request.Header, &e.Response.Header} {
+		if *h = h.Clone(); len(*h) == 0 {
+			*h = nil
+		}
+	}
+	e.Request.Body = append([]byte(nil), e.Request.Body...)
+	e.Response.Body = append([]byte(nil), e.Response.Body...)
+	e.Verdict.Resources = append([]string(nil), e.Verdict.Resources...)
 	for _, t := range []*time.Time{&e.FirstSent, &e.Lease.Until, &e.Due, &e.Retain, &e.Created, &e.Updated} {
 		*t = time.UnixMicro(t.UnixMicro()).UTC()
 	}

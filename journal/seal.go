@@ -192,7 +192,8 @@ func boundTo(id ID, field string) []byte {
 // WithoutBodies returns a store that keeps no bodies in s, neither of requests nor
 // of responses. An operation is then resent only for a caller who presents the same
 // request again, as its fingerprint shows, and a settled one answers with its
-// verdict, status and headers alone.
+// verdict, status and headers alone. Together with Sealed it stands outside:
+// WithoutBodies(Sealed(s, a)).
 func WithoutBodies(s Store) Store { return &bodiless{s} }
 
 type bodiless struct{ Store }

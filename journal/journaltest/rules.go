@@ -90,11 +90,11 @@ func race(all []*subject, f func(i int, s *subject) error) []error {
 	return errs
 }
 
-func beginAtomic(s *subject) { s.beginRace(s) }
+func beginAtomic(s *subject) { s.beginRace(10, s) }
 
 // beginRace lets all begin the same entries at once.
-func (s *subject) beginRace(all ...*subject) {
-	for op := range 10 {
+func (s *subject) beginRace(operations int, all ...*subject) {
+	for op := range operations {
 		key := fmt.Sprintf("op %d", op)
 		var mu sync.Mutex
 		inserters, seen := []string{}, map[string]int{}
@@ -481,7 +481,7 @@ func durable(s *subject) {
 
 func shared(s *subject) {
 	other := s.reopen()
-	s.beginRace(s, other)
+	s.beginRace(3, s, other)
 	s.updateRace(s, other)
 	s.is(other.store.Close(), nil, "Close of the other")
 }

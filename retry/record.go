@@ -158,6 +158,7 @@ func (f *flight) mergedLate(next journal.Entry, now time.Time) (journal.Entry, c
 			Reason: "another process has taken the operation over",
 		})
 	}
+	told.Attempts = max(base.Verdict.Attempts, f.verdict.Attempts)
 	return next, told, write
 }
 

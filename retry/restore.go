@@ -73,9 +73,6 @@ func (c *Client) restore(ctx context.Context, e journal.Entry, asked *operation)
 		req.Host = host
 		req.Header.Del("Host")
 	}
-	if isRead(req) || checkRequest(req) != nil {
-		return nil, errChanged
-	}
 	op, refused := c.prepare(req)
 	if refused != nil {
 		return nil, refused

@@ -370,6 +370,7 @@ func TestLearnOfTheDead(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, contract.EffectMaybe, v.Effect())
 			assert.False(t, s.entry(t).Settled)
+			assert.Equal(t, contract.EffectMaybe, s.entry(t).Verdict.Effect(), "for who reads the journal")
 		}
 		time.Sleep(3 * time.Minute)
 		assert.Equal(t, 1, sweep(t, c, SweepOptions{}).Settled)
@@ -439,15 +440,15 @@ func TestLearnRaces(t *testing.T) {
 	})
 }
 
-// TestLearnedDuplicate: a waiting caller that learns of an effect without a reference
-// looks it up at once.
+// TestLearnedDuplicate: a waiting caller that learns of an effect that is yet to be
+// compared does so at once.
 func TestLearnedDuplicate(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {
 		b := newBank(drop(), created())
-		c := newClient(t, b.provider, able(&stub{}), &Options{Journal: s, MinWait: time.Minute, MaxWait: time.Minute})
+		c := newClient(t, b.provider, resolving{stub: &stub{}}, &Options{Journal: s, MinWait: time.Minute, MaxWait: time.Minute})
 		one := start(c, payment(context.Background()))
 		time.Sleep(10 * time.Second)
-		_, err := c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.Duplicate, Reason: "money moved"}, "event evt_1")
+		_, err := c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.Duplicate, Resource: "pay_1", Reason: "money moved"}, "event evt_1")
 		require.NoError(t, err)
 		wantVerdict(t, contract.Succeeded, one.wait().result, one.err)
 		assert.Equal(t, "pay_1", one.result.Resource)
@@ -455,5 +456,27 @@ func TestLearnedDuplicate(t *testing.T) {
 		for _, r := range b.requests()[1:] {
 			assert.Equal(t, http.MethodGet, r.Method)
 		}
+	})
+}
+
+// TestLearnDuringAnotherTry: hearsay does not settle what a run may just be sending.
+func TestLearnDuringAnotherTry(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(respond(401, `{}`), after(30*time.Second, drop()), created())
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Rejected, result, err)
+		dead := s.other()
+		one := start(newClient(t, p, nil, &Options{Journal: dead, MaxAttempts: 1}), payment(context.Background()))
+		c := newClient(t, p, nil, &Options{Journal: s})
+		v, err := c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.NotExecuted}, "hearsay")
+		require.NoError(t, err)
+		assert.Equal(t, contract.EffectMaybe, v.Effect())
+		assert.False(t, s.entry(t).Settled)
+		dead.fault = func(int, string) failure { return fails0 } // and the process dies
+		one.wait()
+		time.Sleep(3 * time.Minute)
+		result, err = pay(c)
+		wantVerdict(t, contract.Succeeded, result, err)
+		assert.Equal(t, 3, p.count())
 	})
 }

@@ -54,6 +54,10 @@ const (
 	retentionV2 = 30 * 24 * time.Hour
 )
 
+// accountHeaders select the account in which a key lives; Stripe-Context supersedes
+// Stripe-Account, and reaches further.
+var accountHeaders = []string{"Stripe-Account", "Stripe-Context"}
+
 // date is when the pages of this package's facts were read.
 const date = "2026-11-29"
 
@@ -72,9 +76,7 @@ func pages(paths ...string) []contract.Source {
 func (a *Adapter) Terms(c contract.Call) contract.Terms {
 	e := endpointOf(c.Request)
 	t := contract.Terms{
-		// The account in which a key lives; Stripe-Context supersedes
-		// Stripe-Account, and reaches further.
-		AccountHeaders: []string{"Stripe-Account", "Stripe-Context"},
+		AccountHeaders: slices.Clone(accountHeaders),
 		VersionHeaders: []string{"Stripe-Version"},
 		Sources: pages("api/idempotent_requests", "error-low-level", "api-v2-overview",
 			"api/connected-accounts", "context", "api/versioning"),

@@ -113,6 +113,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	o := &Options{OperationMetadata: []string{"order_id"}}
 	a := New(o)
 	o.OperationMetadata[0] = "other"
-	assert.True(t, a.identifies("order_id"))
-	assert.False(t, a.identifies("other"))
+	carries := func(key string) contract.Object { return contract.Object{"metadata": contract.Object{key: "1"}} }
+	assert.True(t, a.marked(carries("order_id")))
+	assert.False(t, a.marked(carries("other")))
 }

@@ -20,10 +20,11 @@ import (
 // Options are the choices of an Adapter. The zero value is fine.
 type Options struct {
 	// OperationMetadata names the metadata keys whose values tell one operation
-	// from every other ("invoice_id"). A look-up without a reference then goes by
-	// those that the request carries. Where it is empty, all metadata of the
-	// request counts, except "remitter", which is Zepto's own: name the keys if
-	// two operations may carry the same metadata.
+	// from every other ("invoice_id"), for look-ups without a reference. Nil: all
+	// metadata of the request together does, except "remitter", which is Zepto's
+	// own. Name the keys where requests may carry only metadata that they share with
+	// others. A request that lacks one of the named keys is not looked up, and an
+	// empty list turns that off.
 	OperationMetadata []string
 }
 

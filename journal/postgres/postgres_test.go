@@ -311,7 +311,7 @@ func TestPlans(t *testing.T) {
 	p.fill(t)(s, true, 20_000)
 	p.fill(t)(s, false, 200)
 	p.exec(t, "ANALYZE "+p.quoted()+".idempact_entries")
-	assert.Contains(t, p.explain(t, "SELECT * FROM "+p.quoted()+".idempact_entries WHERE NOT settled AND due <= now()"+
+	assert.Contains(t, p.explain(t, "SELECT * FROM "+p.quoted()+".idempact_entries WHERE NOT settled AND provider = 'acme' AND account = '' AND due <= now()"+
 		" AND (lease_holder = '' OR lease_until <= now()) ORDER BY due LIMIT 100"), "idempact_unsettled")
 }
 

@@ -258,11 +258,11 @@ func TestVirtualTime(t *testing.T) {
 		e.FirstSent, e.Due = time.Now(), time.Now().Add(24*time.Hour)
 		_, _, err = s.Begin(t.Context(), e)
 		require.NoError(t, err)
-		found, err := s.Unsettled(t.Context(), time.Now(), 10)
+		found, err := s.Unsettled(t.Context(), "acme", "", time.Now(), 10)
 		require.NoError(t, err)
 		assert.Empty(t, found)
 		time.Sleep(24 * time.Hour)
-		found, err = s.Unsettled(t.Context(), time.Now(), 10)
+		found, err = s.Unsettled(t.Context(), "acme", "", time.Now(), 10)
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		assert.Equal(t, 24*time.Hour, time.Since(found[0].FirstSent))
@@ -321,8 +321,8 @@ func plan(t *testing.T, db *sql.DB, query string) (plan string) {
 
 func TestPlans(t *testing.T) {
 	s := open(t, newPath(t))
-	got := plan(t, s.DB(), "SELECT * FROM idempact_entries WHERE NOT settled AND due <= 5 AND (lease_holder = '' OR lease_until <= 5) ORDER BY due LIMIT 10")
-	assert.Equal(t, "SEARCH idempact_entries USING INDEX idempact_unsettled (due<?)\n", got)
+	got := plan(t, s.DB(), "SELECT * FROM idempact_entries WHERE NOT settled AND provider = 'acme' AND account = '' AND due <= 5 AND (lease_holder = '' OR lease_until <= 5) ORDER BY due LIMIT 10")
+	assert.Equal(t, "SEARCH idempact_entries USING INDEX idempact_unsettled (provider=? AND account=? AND due<?)\n", got)
 	got = plan(t, s.DB(), "SELECT id FROM idempact_entries WHERE settled AND updated < 5 AND retain < 5 ORDER BY updated LIMIT 10")
 	assert.Equal(t, "SEARCH idempact_entries USING INDEX idempact_settled (updated<?)\n", got)
 }

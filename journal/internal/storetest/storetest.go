@@ -126,7 +126,7 @@ func SweepCost(t *testing.T, newStore func() journal.Store, fill func(s journal.
 		best := time.Hour
 		for range 7 {
 			start := time.Now()
-			found, err := s.Unsettled(t.Context(), time.Now(), total)
+			found, err := s.Unsettled(t.Context(), "acme", "", time.Now(), total)
 			if err != nil || len(found) != unsettled {
 				t.Fatalf("%d entries, want %d, error %v", len(found), unsettled, err)
 			}

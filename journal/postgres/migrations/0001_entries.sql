@@ -41,6 +41,6 @@ CREATE TABLE idempact_entries (
 );
 
 -- A sweep reads this and the rows that it names, and nothing of what is settled.
-CREATE INDEX idempact_unsettled ON idempact_entries (due) WHERE NOT settled;
+CREATE INDEX idempact_unsettled ON idempact_entries (provider, account, due) WHERE NOT settled;
 
 CREATE INDEX idempact_settled ON idempact_entries (updated) WHERE settled;

@@ -74,7 +74,7 @@ func broken(f goFile, imported string) string {
 	own := strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
 	ours := under(imported, module)
 	switch {
-	case imported == "testing" && !f.test && !strings.HasSuffix(f.pkg, "test"):
+	case under(imported, "testing") && !f.test && !strings.HasSuffix(f.pkg, "test"):
 		return "testing is for test files and for packages whose name ends in test"
 	case under(imported, "github.com/stretchr/testify") && !f.test:
 		return "testify is for tests"
@@ -89,6 +89,12 @@ func broken(f goFile, imported string) string {
 		return "pgx is for journal/postgres"
 	case f.test:
 		return ""
+	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest"):
+		return "contracttest is for tests"
+	case under(f.dir, "contract/contracttest") && !standard(imported) && own != "contract" && own != "retry":
+		return "contracttest imports the standard library, contract and retry: a user's test imports it"
+	case under(f.dir, "contract/contracttest"):
+		return ""
 	case under(f.dir, "contract") && !standard(imported) && !under(own, "contract"):
 		return "contract imports the standard library only"
 	case under(f.dir, "providers") && ours && !under(own, "contract") && !under(own, f.dir):
@@ -101,6 +107,8 @@ func broken(f goFile, imported string) string {
 		return "a fake imports nothing of what it tests: a shared mistake would pass"
 	case under(f.dir, "journal") && ours && !under(own, "journal") && !under(own, "contract"):
 		return "the journal knows the vocabulary only"
+	case ours && under(own, "internal/explore") && !under(f.dir, "internal/explore"):
+		return "nothing that is shipped imports what explores it"
 	case ours && under(own, "cmd") && !under(f.dir, "cmd"):
 		return "nothing imports the command"
 	default:
@@ -149,7 +157,24 @@ func TestImportRulesBite(t *testing.T) {
 		{"retry/a.go", "retry", false, module + "/journal/postgres", true},
 		{"retry/a_test.go", "retry", true, module + "/journal/sqlite", false},
 		{"contract/contracttest/a.go", "contracttest", false, "testing", false},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/contract", false},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/retry", false},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/fakes", true},
+		{"contract/contracttest/a.go", "contracttest", false, module + "/providers/stripe", true},
+		{"contract/contracttest/a.go", "contracttest", false, "github.com/stretchr/testify/assert", true},
+		{"contract/contracttest/a.go", "contracttest", false, "golang.org/x/tools/txtar", true},
+		{"contract/contracttest/a_test.go", "contracttest_test", true, module + "/fakes", false},
+		{"contract/a.go", "contract", false, module + "/contract/contracttest", true},
+		{"providers/stripe/a.go", "stripe", false, module + "/contract/contracttest", true},
+		{"providers/stripe/a_test.go", "stripe_test", true, module + "/contract/contracttest", false},
+		{"fakes/a.go", "fakes", false, module + "/contract/contracttest", true},
 		{"retry/a.go", "retry", false, module + "/cmd/idempact", true},
+		{"retry/a.go", "retry", false, module + "/internal/explore", true},
+		{"cmd/idempact/main.go", "main", false, module + "/internal/explore", true},
+		{"internal/explore/a.go", "explore", false, module + "/fakes", false},
+		{"internal/explore/a.go", "explore", false, module + "/providers/stripe", false},
+		{"internal/explore/a.go", "explore", false, module + "/cmd/idempact", true},
+		{"internal/explore/a.go", "explore", false, "testing/synctest", true},
 		{"journal/sqlite/a.go", "sqlite", false, "modernc.org/sqlite", false},
 		{"journal/a.go", "journal", false, "modernc.org/sqlite", true},
 		{"journal/internal/sqlstore/a.go", "sqlstore", false, "modernc.org/sqlite/lib", true},

@@ -83,6 +83,8 @@ type Finding struct {
 	Absent    bool     // authoritative: there is none, and none can still appear
 	Reason    string
 
+	Foreign []string // seen to belong to other operations, so never to be taken for this one
+
 	Stage  int    // the finder's own place: which list
 	Cursor string // and where in it
 }

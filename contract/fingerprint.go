@@ -95,11 +95,16 @@ func bodyKind(h http.Header) string {
 func canonicalBody(kind string, body []byte) []byte {
 	switch kind {
 	case "json":
-		if json.Valid(body) {
-			var out bytes.Buffer
-			canonicalJSON(&out, compact(body))
-			return out.Bytes()
+		if !json.Valid(body) {
+			return body
 		}
+		text := compact(body)
+		if depth(text) > maxDepth {
+			return text
+		}
+		var out bytes.Buffer
+		canonicalJSON(&out, text)
+		return out.Bytes()
 	case "form":
 		pairs := bytes.Split(body, []byte("&"))
 		slices.SortStableFunc(pairs, func(a, b []byte) int {
@@ -130,6 +135,27 @@ func compact(valid []byte) []byte {
 	var out bytes.Buffer
 	_ = json.Compact(&out, valid) // valid JSON has no error
 	return out.Bytes()
+}
+
+// depth returns how deep the objects and lists of a valid JSON text are nested. What
+// is deeper than anybody writes is compared in the order in which it stands.
+func depth(valid []byte) int {
+	now, deepest, inString := 0, 0, false
+	for i := 0; i < len(valid); i++ {
+		switch c := valid[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{', c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}', c == ']':
+			now--
+		}
+	}
+	return deepest
 }
 
 // canonicalJSON writes one compact JSON value with the members of its objects

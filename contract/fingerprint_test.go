@@ -388,3 +388,22 @@ func FuzzFingerprint(f *testing.F) {
 func bareFields(pairs []string) bool {
 	return slices.ContainsFunc(pairs, func(p string) bool { return !strings.Contains(p, "=") })
 }
+
+// A body that is nested deeper than anybody writes costs no more than its length.
+func TestFingerprintOfDeepNesting(t *testing.T) {
+	deep := func(n int, inner string) string {
+		return strings.Repeat(`{"a":`, n) + inner + strings.Repeat("}", n)
+	}
+	print := func(body string) string {
+		r, err := http.NewRequest(http.MethodPost, "https://api.example/v1/x", nil)
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		f, err := contract.Fingerprint(contract.Call{Request: r, Body: []byte(body)}, contract.Terms{})
+		require.NoError(t, err)
+		return f
+	}
+	ab, ba := `{"x":"{[\\\"","y":1}`, `{"y":1,"x":"{[\\\""}`
+	assert.Equal(t, print(deep(199, ab)), print(deep(199, ba)), "two hundred deep: order does not matter")
+	assert.NotEqual(t, print(deep(200, ab)), print(deep(200, ba)), "deeper: compared as it stands")
+	assert.NotEqual(t, print(deep(9000, "1")), print(deep(9000, "2")))
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -134,4 +135,19 @@ func (o Object) List(path string) []any {
 func (o Object) Text(path string) string {
 	v, _ := o.At(path).(string)
 	return v
+}
+
+// Scalar returns a string, number or boolean of JSON as text, numbers as they are
+// spelled, and false for anything else.
+func Scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	default:
+		return "", false
+	}
 }

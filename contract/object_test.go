@@ -191,3 +191,17 @@ func FuzzDecodeObject(f *testing.F) {
 		}
 	})
 }
+
+func TestScalar(t *testing.T) {
+	o, err := contract.DecodeObject([]byte(`{"s":"1","n":9223372036854775807,"f":1.0,"b":true,"o":{},"l":[],"z":null}`))
+	require.NoError(t, err)
+	for name, want := range map[string]string{"s": "1", "n": "9223372036854775807", "f": "1.0", "b": "true"} {
+		got, ok := contract.Scalar(o[name])
+		assert.True(t, ok, name)
+		assert.Equal(t, want, got)
+	}
+	for _, name := range []string{"o", "l", "z", "absent"} {
+		_, ok := contract.Scalar(o[name])
+		assert.False(t, ok, name)
+	}
+}

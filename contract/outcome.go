@@ -33,9 +33,9 @@ func (e Evidence) String() string {
 // It holds no credential, no body and no message text of the provider.
 type Outcome struct {
 	Status     Status
-	NoResend   bool          // the provider said that resending cannot help
+	NoResend   bool          // the provider said that resending cannot help; or the wait that it asks for outlives the key
 	Replayed   bool          // the provider marked the answer as a stored one
-	Resource   string        // the provider's reference to the resource, if it gave one
+	Resource   string        // the provider's reference to the resource, if it gave one; several, which are an alarm, joined with ", "
 	State      string        // the provider's own word for the resource's state
 	Code       string        // the provider's machine-readable code
 	RetryAfter time.Duration // the wait that the provider asked for; 0 if none, never negative
@@ -59,6 +59,19 @@ func (o Outcome) Next() Step {
 	default:
 		return o.Status.Next()
 	}
+}
+
+// AllowsNewKey reports whether the same business action may be tried again
+// under a new key: only when it is proven that nothing took effect under this
+// one. Where it is false, a new key may pay twice. A reply that says that the key
+// belongs to another request does not allow it: that request may be the same
+// action with a changed payload, and nothing is known of it. A fetched resource
+// that proved to be another action's does.
+func (o Outcome) AllowsNewKey() bool {
+	if o.Status == KeyReused {
+		return o.Source == FromLookUp
+	}
+	return o.Effect() == EffectNone
 }
 
 // Effect returns what the outcome means for the money.

@@ -27,3 +27,14 @@ func CheckReference(ref string) error {
 	}
 	return nil
 }
+
+// Word returns s if it is a single plain word, as CheckReference has it, and "" for
+// anything else. Codes, states and request ids go through it into an Outcome: a
+// sentence that a provider puts into such a field may hold personal data, and a line
+// break would forge a line of a log.
+func Word(s string) string {
+	if CheckReference(s) != nil {
+		return ""
+	}
+	return s
+}

@@ -40,3 +40,11 @@ func TestUnreservedIsTheRFCs(t *testing.T) {
 		assert.Equal(t, plain && !dots, contract.CheckReference(s) == nil, "%q", s)
 	}
 }
+
+func TestWord(t *testing.T) {
+	for in, want := range map[string]string{
+		"card_declined": "card_declined", "req_1": "req_1", "": "", "two words": "", "a\nb": "", "..": "", strings.Repeat("a", 256): "",
+	} {
+		assert.Equal(t, want, contract.Word(in), "%q", in)
+	}
+}

@@ -20,19 +20,6 @@ type Verdict struct {
 	Confirmed bool
 }
 
-// AllowsNewKey reports whether the same business action may be tried again
-// under a new key: only when it is proven that nothing took effect under this
-// one. Where it is false, a new key may pay twice. A reply that says that the key
-// belongs to another request does not allow it: that request may be the same
-// action with a changed payload, and nothing is known of it. A fetched resource
-// that proved to be another action's does.
-func (v Verdict) AllowsNewKey() bool {
-	if v.Status == KeyReused {
-		return v.Source == FromLookUp
-	}
-	return v.Effect() == EffectNone
-}
-
 // Settled reports whether the evidence is final: the effect exists, or the
 // provider executed and refused, or an authoritative look-up or a comparison
 // showed that nothing of this operation exists.
@@ -197,8 +184,13 @@ func carry(won, known Outcome) Outcome {
 func foldResources(v Verdict, o Outcome) []string {
 	refs := slices.Clone(v.Resources)
 	add := func(o Outcome) {
-		if o.Effect() == EffectApplied && o.Resource != "" && !slices.Contains(refs, o.Resource) {
-			refs = append(refs, o.Resource)
+		if o.Effect() != EffectApplied {
+			return
+		}
+		for ref := range strings.SplitSeq(o.Resource, ", ") {
+			if ref != "" && !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
 		}
 	}
 	add(v.Outcome)

@@ -43,6 +43,9 @@ func (r Reply) WaitIn(header string, unit time.Duration) time.Duration {
 func ParseWait(value string, unit time.Duration, from time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if t, err := http.ParseTime(value); err == nil {
+		if from.IsZero() {
+			return 0 // of no known moment
+		}
 		return max(t.Sub(from), 0) // Sub saturates
 	}
 	var longest time.Duration

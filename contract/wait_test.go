@@ -240,3 +240,11 @@ func afterComma(list string) string {
 	_, rest, _ := strings.Cut(list, ",")
 	return rest
 }
+
+// A date without a moment to measure it from says nothing.
+func TestWaitFromNoKnownMoment(t *testing.T) {
+	r := contract.Reply{Header: http.Header{"Retry-After": {"Wed, 21 Oct 2026 07:28:00 GMT"}}}
+	assert.Zero(t, r.Wait())
+	r.Header.Set("Date", "Wed, 21 Oct 2026 07:27:00 GMT")
+	assert.Equal(t, time.Minute, r.Wait())
+}

@@ -344,3 +344,23 @@ func TestARefusalMayDependOnTheBody(t *testing.T) {
 		})
 	}
 }
+
+// A clock that is set back makes a key younger, and hides nothing that exists.
+func TestSetSkew(t *testing.T) {
+	s := fakes.NewZepto(nil)
+	c := s.Client()
+	payment := `{"uid":"u1","agreement_uid":"a","amount":1}`
+	before := time.Now()
+	send(t, c, "POST", zeptoURL+"/payto/payments", "", payment)
+	s.SetSkew(-time.Hour)
+	assert.Equal(t, 200, send(t, c, "GET", zeptoURL+"/payto/payments/u1", "", "").status)
+	send(t, c, "POST", zeptoURL+"/payto/payments", "", strings.Replace(payment, "u1", "u2", 1))
+	s.SetSkew(time.Hour)
+	send(t, c, "POST", zeptoURL+"/payto/payments", "", strings.Replace(payment, "u1", "u3", 1))
+	effects := s.Effects()
+	require.Len(t, effects, 3)
+	assert.WithinRange(t, effects[0].Time, before, before.Add(time.Minute))
+	assert.WithinRange(t, effects[1].Time, before.Add(-time.Hour), before.Add(-time.Hour+time.Minute))
+	assert.WithinRange(t, effects[2].Time, before.Add(time.Hour), before.Add(time.Hour+time.Minute))
+	c.CloseIdleConnections()
+}

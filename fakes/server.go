@@ -34,15 +34,15 @@ type Options struct {
 }
 
 // Server is a fake provider. It is an http.Handler and safe for concurrent use.
-// Its clock is time.Now plus what Advance has added, so that it lives in virtual
-// time inside testing/synctest.
+// Its clock is time.Now plus what Advance and SetSkew have added, so that it lives
+// in virtual time inside testing/synctest.
 type Server struct {
 	opts     Options
 	provider provider
 	memory   *transport
 
 	mu       sync.Mutex
-	advanced time.Duration
+	advanced time.Duration // ahead of time.Now; behind if negative
 	rng      *rand.Rand
 	writes   queue
 	rules    []*queue
@@ -107,6 +107,16 @@ func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advanced += max(d, 0)
+	s.settle()
+}
+
+// SetSkew sets how far the server's clock is ahead of time.Now, or behind it if d
+// is negative, in place of what Advance has added: a clock that is set jumps either
+// way. What is due only then happens.
+func (s *Server) SetSkew(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advanced = d
 	s.settle()
 }
 
@@ -187,6 +197,13 @@ func (s *Server) exchange(r *http.Request, body []byte, base string, dialled boo
 
 // now is the server's clock. Callers hold s.mu.
 func (s *Server) now() time.Time { return time.Now().Add(s.advanced) }
+
+// visible reports whether look-ups show at a time what was created at another. A
+// clock that was set back hides nothing where there is no delay.
+func (s *Server) visible(at, created time.Time) bool {
+	delay := s.opts.VisibilityDelay
+	return delay <= 0 || at.Sub(created) >= delay
+}
 
 // deferUntil runs f once the server's clock has reached at. Callers hold s.mu.
 func (s *Server) deferUntil(at time.Time, f func()) {

@@ -200,7 +200,7 @@ func (p *stripe) readEvents(c *call, r stripeRoute) answer {
 	var all []*stripeObject
 	for _, e := range slices.Backward(p.events) {
 		age := c.at.Sub(e.created)
-		if e.account == account(c) && age <= eventDays && age >= p.s.opts.VisibilityDelay {
+		if e.account == account(c) && age <= eventDays && p.s.visible(c.at, e.created) {
 			all = append(all, e)
 		}
 	}

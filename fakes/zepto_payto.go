@@ -48,7 +48,7 @@ func (p *zepto) handlePayTo(c *call, seg []string) answer {
 		return p.listPayTo(c, seg[0])
 	case c.method == http.MethodGet && len(seg) == 2:
 		// 200 or 404 without a body. When a new one becomes visible is not documented.
-		if r := p.payto[seg[0]+" "+seg[1]]; r != nil && c.at.Sub(r.created) >= p.s.opts.VisibilityDelay {
+		if r := p.payto[seg[0]+" "+seg[1]]; r != nil && p.s.visible(c.at, r.created) {
 			return jsonAnswer(http.StatusOK, map[string]any{"data": r.data})
 		}
 	}
@@ -148,7 +148,7 @@ func (p *zepto) listPayTo(c *call, kind string) answer {
 	states := c.query.Get("state")
 	for _, r := range slices.Backward(p.paytoList) {
 		state, _ := r.data["state"].(string)
-		if r.kind == kind && c.at.Sub(r.created) >= p.s.opts.VisibilityDelay &&
+		if r.kind == kind && p.s.visible(c.at, r.created) &&
 			(states == "" || slices.Contains(strings.Split(states, ","), state)) {
 			all = append(all, r.data)
 		}

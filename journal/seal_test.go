@@ -62,7 +62,7 @@ func TestSealed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"SECRET", "\xff"}, e.Response.Header["Name"])
 	assert.NotEqual(t, first.Request.Body, raw().Request.Body, "a nonce of its own for every write")
-	found, err := s.Unsettled(t.Context(), "acme", "a", time.Time{}, 5)
+	found, err := s.Unsettled(t.Context(), e.Provider, e.Account, time.Time{}, 5)
 	require.NoError(t, err)
 	assert.Equal(t, []journal.Entry{e}, found)
 }
@@ -125,7 +125,7 @@ func notOpened(t *testing.T, s journal.Store, others int) {
 	assert.False(t, inserted)
 	assert.Equal(t, journal.Entry{}, e)
 	for _, limit := range []int{1, 2, 3, 10} {
-		found, err := s.Unsettled(t.Context(), "acme", "a", time.Time{}, limit)
+		found, err := s.Unsettled(t.Context(), secret("k").Provider, secret("k").Account, time.Time{}, limit)
 		assert.Len(t, found, min(limit, others))
 		if limit > others {
 			require.ErrorIs(t, err, journal.ErrSealed)
@@ -147,7 +147,7 @@ func TestSealedPassesErrorsOn(t *testing.T) {
 	cancel()
 	_, _, err = s.Begin(ended, journal.Entry{})
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = s.Unsettled(ended, "acme", "", time.Time{}, 1)
+	_, err = s.Unsettled(ended, "", "", time.Time{}, 1)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -155,7 +155,6 @@ func (f *flight) finished(e journal.Entry) bool {
 // replay makes the recorded verdict the flight's.
 func (f *flight) replay() {
 	f.recorded = true
-	f.answered = f.last != nil
 	f.hold = nil
 }
 

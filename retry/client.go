@@ -208,13 +208,13 @@ func (f *flight) err() error {
 	return e
 }
 
-// showable reports whether an SDK may decode the provider's own refusal: the last
-// send was answered, and no earlier one left a doubt. A redirect it may not see:
-// an http.Client would follow it with the payment.
+// showable reports whether an SDK may decode the provider's own refusal: a reply
+// settled it, the last one, and no earlier one left a doubt. A redirect it may not
+// see: an http.Client would follow it with the payment.
 func (f *flight) showable() bool {
 	switch f.verdict.Status {
 	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.answered && f.last.whole() && !redirects(f.last.head.StatusCode)
+		return f.verdict.Source == contract.FromReply && f.last.whole() && !redirects(f.last.head.StatusCode)
 	default:
 		return false
 	}

@@ -37,7 +37,6 @@ type memory struct {
 	verdict   contract.Verdict
 	firstSent time.Time // with the monotonic clock
 	last      *answer   // the last answer that came, or the fetched resource
-	answered  bool      // the last send brought it
 	requestID string    // of the last answer that named one
 	skew      time.Duration
 }

@@ -465,3 +465,28 @@ func TestConcurrentUse(t *testing.T) {
 	all.Wait()
 	assert.Empty(t, c.flights.m)
 }
+
+// TestKeyIsFree: the key is free as soon as its flight has landed, while callers
+// still read the verdict; and their leaving frees nobody else's.
+func TestKeyIsFree(t *testing.T) {
+	c, err := NewClient(&stub{}, &Options{Transport: &counted{}})
+	require.NoError(t, err)
+	op, refused := c.prepare(payment(context.Background()))
+	require.Nil(t, refused)
+	fs := &c.flights
+	old, _ := fs.enter(op)
+	_, _ = fs.enter(op)
+	f, leads := fs.board(c, old)
+	require.True(t, leads)
+	fs.land(old, f)
+	next, _ := fs.enter(op)
+	assert.NotSame(t, old, next)
+	fs.leave(old)
+	fs.leave(old)
+	again, _ := fs.enter(op)
+	assert.Same(t, next, again)
+	fs.leave(next)
+	assert.NotEmpty(t, fs.m)
+	fs.leave(next)
+	assert.Empty(t, fs.m)
+}

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -24,6 +25,7 @@ func (f *flight) run(ctx context.Context) {
 		if err := ctx.Err(); err != nil {
 			f.causes = append(f.causes, err)
 		}
+		f.advise()
 	}()
 	switch {
 	case ctx.Err() != nil:
@@ -43,6 +45,19 @@ func (f *flight) run(ctx context.Context) {
 	}
 	f.hear(ctx)
 	f.settle(ctx)
+}
+
+// advise sees to it that the verdict does not send anybody to a second effect:
+// when the wait is over that the provider asked for, the key may be forgotten, and
+// without a key nothing ever stops one.
+func (f *flight) advise() {
+	v := &f.verdict
+	if v.Effect() != contract.EffectMaybe || v.Attempts == 0 {
+		return
+	}
+	if !f.op.repeatable() || v.RetryAfter > 0 && f.age(v.RetryAfter) >= f.life() {
+		v.NoResend = true
+	}
 }
 
 // loop is retryablehttp's. It sees none of the provider's answers: its
@@ -97,7 +112,7 @@ func (f *flight) attempt(ctx context.Context) {
 		return
 	}
 	f.noteSkew(started, reply)
-	if f.answered = got != nil; f.answered {
+	if got != nil {
 		f.last = got
 	}
 	if reply.Err != nil {
@@ -129,7 +144,7 @@ func (f *flight) send(ctx context.Context) (reply contract.Reply, got *answer) {
 // stay as it is.
 func (f *flight) call() contract.Call {
 	c := f.op.call
-	c.Request = c.Request.Clone(c.Request.Context())
+	c.Request, c.Body = c.Request.Clone(c.Request.Context()), bytes.Clone(c.Body)
 	c.FirstSent = f.firstSent
 	return c
 }

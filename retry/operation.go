@@ -2,6 +2,7 @@ package retry
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,8 @@ func (c *Client) prepare(req *http.Request) (*operation, *Error) {
 		return nil, refused
 	}
 	op := &operation{call: contract.Call{Request: freezeHead(req), Body: body}}
-	terms, err := guard("Terms", func() contract.Terms { return c.adapter.Terms(op.call) })
+	seen := contract.Call{Request: freezeHead(req), Body: bytes.Clone(body)}
+	terms, err := guard("Terms", func() contract.Terms { return c.adapter.Terms(seen) })
 	if err != nil {
 		return nil, refusal(contract.Rejected, err, "%v; mend the adapter", err)
 	}
@@ -44,8 +46,10 @@ func (c *Client) prepare(req *http.Request) (*operation, *Error) {
 	if err != nil {
 		return nil, refusal(contract.Rejected, err, "%v", err)
 	}
-	op.flight = op.scope
-	if c.options.Journal != nil && op.scope != "" {
+	if op.scope != "" {
+		op.flight = op.scope + op.credentials()
+	}
+	if c.options.Journal != nil && op.flight != "" {
 		// The journal knows whose the key is, not who came first just now.
 		op.flight += " " + op.fingerprint
 	}
@@ -201,6 +205,18 @@ func (op *operation) setScope(key string) {
 	if key != "" {
 		op.scope = op.terms.KeyIn(op.call.Request.Header, key)
 	}
+}
+
+// credentials returns a hash of the credentials that the request itself carries:
+// they may be another account's, whose operation is another one.
+func (op *operation) credentials() string {
+	h := sha256.New()
+	for _, name := range append([]string{"Authorization"}, op.terms.CredentialHeaders...) {
+		for _, v := range contract.HeaderValues(op.call.Request.Header, name) {
+			fmt.Fprintf(h, "%q", v)
+		}
+	}
+	return string(h.Sum(nil))
 }
 
 // repeatable reports whether the provider's contract lets the request be sent

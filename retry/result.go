@@ -45,7 +45,7 @@ type Error struct {
 	// Original is the verdict of the other request, which the key belongs to, where
 	// the journal knows it: the status is then KeyReused, and nothing was sent of
 	// the request at hand.
-	Original *contract.Verdict
+	Original *contract.Verdict `json:",omitempty"`
 }
 
 // UnrecordedError says that a verdict could not be stored in the journal. The error
@@ -77,8 +77,11 @@ func (e *Error) Error() string {
 	if e.Verdict.Reason != "" {
 		s += ": " + e.Verdict.Reason
 	}
-	if e.Verdict.RetryAfter > 0 {
-		s += fmt.Sprintf("; come again in %v", e.Verdict.RetryAfter)
+	switch wait := e.Verdict.RetryAfter; {
+	case e.Verdict.NoResend && e.Verdict.Effect() == contract.EffectMaybe:
+		s += "; do not send it again, look it up at the provider"
+	case wait > 0:
+		s += fmt.Sprintf("; come again in %v", wait)
 	}
 	if e.RequestID != "" {
 		s += "; request " + e.RequestID

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -114,6 +116,9 @@ func show(t *testing.T, w *bytes.Buffer, err error, result *Result) {
 	b, fail := json.Marshal(err)
 	assert.NoError(t, fail)
 	w.Write(b)
+	var fields map[string]any
+	assert.NoError(t, json.Unmarshal(b, &fields))
+	assert.ElementsMatch(t, []string{"Verdict", "RequestID"}, slices.Collect(maps.Keys(fields)), "no body, in base64 either")
 	for _, h := range []slog.Handler{slog.NewTextHandler(w, nil), slog.NewJSONHandler(w, nil)} {
 		slog.New(h).Error("failed", "err", err, "result", result)
 	}

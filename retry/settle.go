@@ -73,11 +73,12 @@ func (r *reader) find(ctx context.Context, finder contract.Finder) (found contra
 			s.req, s.found, s.err = finder.Find(ctx, r.call(), found, last)
 			return s
 		})
-		if err != nil {
-			return found, false
+		if err == nil && s.err != nil {
+			err = &lookUpError{s.err} // what came with the error proves nothing
 		}
-		if s.err != nil {
-			return found, false // what came with the error proves nothing
+		if err != nil {
+			r.note(err)
+			return found, false
 		}
 		found = s.found
 		if s.req == nil {
@@ -85,6 +86,7 @@ func (r *reader) find(ctx context.Context, finder contract.Finder) (found contra
 		}
 		reply, _, err := r.read(ctx, contract.LookUp, s.req)
 		if err != nil {
+			r.note(err)
 			return found, false
 		}
 		whole = whole && !passing(reply)
@@ -96,17 +98,33 @@ func (r *reader) find(ctx context.Context, finder contract.Finder) (found contra
 // is not possible the verdict stays Duplicate.
 func (r *reader) resolve(ctx context.Context) {
 	o, got := r.fetch(ctx, r.verdict.Outcome)
-	if got == nil {
-		return
+	switch {
+	case got == nil:
+	case o.Status == contract.Duplicate:
+		r.verdict.State, r.verdict.Reason = o.State, o.Reason // why it is not confirmed
+	default:
+		r.fold(o)
 	}
-	r.fold(o)
 	if r.verdict.Status == contract.Succeeded {
 		r.last = got
 	}
 }
 
+// note keeps why a read did not help.
+func (r *reader) note(err error) {
+	r.causes = append(r.causes, err)
+	r.verdict.Reason = strings.TrimPrefix(r.verdict.Reason+"; "+err.Error(), "; ")
+}
+
+// lookUpError hides the text of an adapter's error, which is not ours to show.
+type lookUpError struct{ err error }
+
+func (e *lookUpError) Error() string { return "the adapter's look-up ended with an error" }
+func (e *lookUpError) Unwrap() error { return e.err }
+
 // fetch returns what is known to exist, and whether it is this operation's: a
-// Succeeded or a KeyReused. Without an answer it says nothing.
+// Succeeded, a KeyReused, or a Duplicate with the reason why it is neither. Without
+// an answer it says nothing.
 func (r *reader) fetch(ctx context.Context, known contract.Outcome) (o contract.Outcome, got *answer) {
 	resolver, ok := r.client.adapter.(contract.Resolver)
 	if !ok || known.Resource == "" || steers(known.Resource) {
@@ -119,20 +137,34 @@ func (r *reader) fetch(ctx context.Context, known contract.Outcome) (o contract.
 		}
 		return req
 	})
+	if err != nil {
+		r.note(err)
+	}
 	if err != nil || req == nil {
 		return o, nil
 	}
 	reply, got, err := r.read(ctx, contract.Resolve, req)
+	if err != nil {
+		r.note(err)
+	}
 	if err != nil || got == nil {
 		return o, nil
 	}
 	o, err = guard("ClassifyResolve", func() contract.Outcome {
 		return resolver.ClassifyResolve(r.call(), known, reply)
 	})
-	if err != nil || !good(reply) || o.Status != contract.Succeeded && o.Status != contract.KeyReused {
+	if err != nil {
+		r.note(err)
+	}
+	if err != nil || !good(reply) {
 		return o, nil
 	}
-	return o, got
+	switch o.Status {
+	case contract.Succeeded, contract.KeyReused, contract.Duplicate:
+		return o, got
+	default:
+		return o, nil
+	}
 }
 
 // fold adds what was read to the verdict.

@@ -404,6 +404,11 @@ func TestResolverFails(t *testing.T) {
 				return contract.Outcome{Status: 99, Resource: "pay_2"}
 			}
 		},
+		"compare says another": func(a *resolving) {
+			a.compare = func(contract.Call, contract.Outcome, contract.Reply) contract.Outcome {
+				return contract.Outcome{Status: contract.Duplicate, Resource: "pay_2"}
+			}
+		},
 		"compare says not executed": func(a *resolving) {
 			a.compare = func(contract.Call, contract.Outcome, contract.Reply) contract.Outcome {
 				return contract.Outcome{Status: contract.NotExecuted}

@@ -81,11 +81,16 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "idempact demo: %v\n", err)
 		return exitUsage
 	}
-	if !report.Truthful() {
-		fmt.Fprintln(stderr, "idempact demo: the idempact rows have a duplicate or a false report")
-		return exitFalse
+	return judge(report, stderr)
+}
+
+// judge returns the exit status that a report deserves.
+func judge(report *demo.Report, stderr io.Writer) int {
+	if report.Truthful() {
+		return exitOK
 	}
-	return exitOK
+	fmt.Fprintln(stderr, "idempact demo: the idempact rows have a duplicate or a false report")
+	return exitFalse
 }
 
 func write(w io.Writer, report *demo.Report, asJSON bool) error {

@@ -23,6 +23,24 @@ func TestDemoJSON(t *testing.T) {
 	assert.True(t, report.Truthful())
 }
 
+// A duplicate or a false report of idempact's own rows is exit status 1.
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		row  demo.Row
+		code int
+	}{
+		{demo.Row{Client: "idempact", Unknown: 3}, exitOK},
+		{demo.Row{Client: "idempact", Duplicates: 1}, exitFalse},
+		{demo.Row{Client: "idempact", FailedThoughMoved: 1}, exitFalse},
+		{demo.Row{Client: "idempact", SucceededThoughNot: 1}, exitFalse},
+		{demo.Row{Client: "naive, fresh key a try", Duplicates: 9}, exitOK},
+	} {
+		var stderr bytes.Buffer
+		assert.Equal(t, c.code, judge(&demo.Report{Rows: []demo.Row{c.row}}, &stderr), "%+v", c.row)
+		assert.Equal(t, c.code == exitFalse, stderr.Len() > 0)
+	}
+}
+
 func TestCommandLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		args   []string

@@ -35,7 +35,7 @@ func fillUp(t *testing.T, s journal.Store) (keys []string, err error) {
 // have requires that these entries and no others are there.
 func have(t *testing.T, s journal.Store, keys []string) {
 	t.Helper()
-	found, err := s.Unsettled(t.Context(), "acme", "", entry("").Due, 100_000)
+	found, err := s.Unsettled(t.Context(), entry("").Provider, entry("").Account, entry("").Due, 100_000)
 	require.NoError(t, err)
 	assert.Len(t, found, len(keys))
 	for _, k := range keys {
@@ -196,7 +196,7 @@ func TestUnreadableEntry(t *testing.T) {
 		_, err := s.DB().Exec("UPDATE idempact_entries SET " + set + " WHERE id <= 9")
 		require.NoError(t, err)
 		for _, limit := range []int{1, 5, 11, 12, 100} {
-			found, err := s.Unsettled(t.Context(), "acme", "", entry("").Due, limit)
+			found, err := s.Unsettled(t.Context(), entry("").Provider, entry("").Account, entry("").Due, limit)
 			assert.Len(t, found, min(limit, 11))
 			require.ErrorIs(t, err, journal.ErrSchema)
 		}

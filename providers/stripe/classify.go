@@ -23,7 +23,7 @@ func classify(e endpoint, r contract.Reply) contract.Outcome {
 	o := decide(e, r, facts, body)
 	o.Replayed, o.RequestID, o.RetryAfter = facts.replayed, facts.requestID, facts.wait
 	if r.StatusCode >= 400 {
-		o.Code = word(body.Text("error.code"))
+		o.Code = contract.Word(body.Text("error.code"))
 	}
 	switch o.Status {
 	case contract.Unknown, contract.InProgress, contract.NotExecuted:
@@ -67,7 +67,7 @@ func decide(e endpoint, r contract.Reply, facts facts, body contract.Object) con
 	}
 	switch {
 	case status >= 200 && status < 300:
-		return decideSuccess(body)
+		return decideSuccess(e, body)
 	case status < 400, status >= 500:
 		// A redirect is not followed; a fresh server error is indeterminate, and may
 		// come from before the idempotency layer.
@@ -116,8 +116,9 @@ var turnedAway = []string{"lock_timeout", "rate_limit"}
 // decideSuccess reads a 2xx: it is a success only if it shows the object. An id
 // that could not stand in a URL is none that Stripe makes, and whoever wrote it
 // is not believed about the rest.
-func decideSuccess(body contract.Object) contract.Outcome {
+func decideSuccess(e endpoint, body contract.Object) contract.Outcome {
 	id := body.Text("id")
+	_, acts := done[e.name()]
 	switch {
 	case body == nil:
 		return said(contract.Unknown, "a success without a readable object")
@@ -125,8 +126,10 @@ func decideSuccess(body contract.Object) contract.Outcome {
 		return said(contract.Unknown, "a success that carries an error")
 	case contract.CheckReference(id) != nil:
 		return said(contract.Unknown, "a success that shows no object id")
+	case acts && id != e.id, e.makesMoney() && body["object"] != nil && body.Text("object") != e.kind(), body.Text("object") == "list":
+		return said(contract.Unknown, "a success that shows another object than was asked for")
 	}
-	return contract.Outcome{Status: contract.Succeeded, Resource: id, State: word(body.Text("status")),
+	return contract.Outcome{Status: contract.Succeeded, Resource: id, State: contract.Word(body.Text("status")),
 		Reason: "Stripe shows the object"}
 }
 
@@ -157,7 +160,7 @@ func decideIntent(e endpoint, intent contract.Object) contract.Outcome {
 	if e.collection == "payment_intents" && e.id != "" && id == "" {
 		id = e.id
 	}
-	o := contract.Outcome{Resource: id, State: word(state)}
+	o := contract.Outcome{Resource: id, State: contract.Word(state)}
 	if contract.CheckReference(id) != nil {
 		o.Resource = ""
 	}
@@ -221,20 +224,11 @@ func headerFacts(r contract.Reply) facts {
 	f := facts{
 		replayed:  strings.EqualFold(contract.HeaderValue(r.Header, "Idempotent-Replayed"), "true"),
 		advice:    strings.ToLower(contract.HeaderValue(r.Header, "Stripe-Should-Retry")),
-		requestID: word(contract.HeaderValue(r.Header, "Request-Id")),
+		requestID: contract.Word(contract.HeaderValue(r.Header, "Request-Id")),
 		wait:      r.Wait(),
 	}
 	if f.advice != "true" && f.advice != "false" {
 		f.advice = ""
 	}
 	return f
-}
-
-// word returns s if it is one of a machine's words, and "" for anything that could
-// break a line or a log.
-func word(s string) string {
-	if contract.CheckReference(s) != nil {
-		return ""
-	}
-	return s
 }

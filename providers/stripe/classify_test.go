@@ -1,153 +1,30 @@
 package stripe
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
+	"os"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/contract/contracttest"
 )
 
-// exchange is one documented exchange of testdata.
-type exchange struct {
-	name    string
-	comment string
-	call    contract.Call
-	reply   contract.Reply
-	want    map[string]string
-}
-
-// exchanges reads testdata/*.txtar: a comment with the source, a request, a reply
-// and the outcome as "name: value" lines.
-func exchanges(t testing.TB) []exchange {
+func exchanges(t testing.TB) []contracttest.Exchange {
 	t.Helper()
-	names, err := filepath.Glob("testdata/*.txtar")
+	all, err := contracttest.Exchanges(os.DirFS("testdata"))
 	require.NoError(t, err)
-	require.NotEmpty(t, names)
-	var all []exchange
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		e := exchange{name: filepath.Base(name), comment: string(archive.Comment), want: map[string]string{}}
-		for _, f := range archive.Files {
-			head, body, _ := bytes.Cut(f.Data, []byte("\n\n"))
-			head, body = append(head, "\n\n"...), bytes.TrimSuffix(body, []byte("\n"))
-			wire := bufio.NewReader(bytes.NewReader(head))
-			switch f.Name {
-			case "request":
-				r, err := http.ReadRequest(wire)
-				require.NoError(t, err, name)
-				r.URL.Scheme, r.URL.Host = "https", r.Host
-				e.call = contract.Call{Request: r, Body: body, Key: r.Header.Get("Idempotency-Key")}
-			case "reply":
-				r, err := http.ReadResponse(wire, nil)
-				require.NoError(t, err, name)
-				e.reply = contract.Reply{StatusCode: r.StatusCode, Header: r.Header, Body: body, Sent: true}
-			case "outcome":
-				for line := range strings.Lines(string(f.Data)) {
-					k, v, ok := strings.Cut(strings.TrimSpace(line), ": ")
-					require.True(t, ok, "%s: %q", name, line)
-					e.want[k] = v
-				}
-			}
-		}
-		require.NotNil(t, e.call.Request, name)
-		require.NotZero(t, e.reply.StatusCode, name)
-		all = append(all, e)
-	}
 	return all
 }
 
-func described(o contract.Outcome) map[string]string {
-	m := map[string]string{"status": strings.ReplaceAll(title(o.Status), " ", "")}
-	for k, v := range map[string]string{"resource": o.Resource, "state": o.State, "code": o.Code} {
-		if v != "" {
-			m[k] = v
-		}
-	}
-	if o.Replayed {
-		m["replayed"] = "true"
-	}
-	if o.NoResend {
-		m["noResend"] = "true"
-	}
-	if o.RetryAfter != 0 {
-		m["wait"] = o.RetryAfter.String()
-	}
-	return m
-}
-
-// title returns the name of the constant: "KeySpent".
-func title(s contract.Status) string {
-	var b strings.Builder
-	for w := range strings.FieldsSeq(s.String()) {
-		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
-	}
-	return b.String()
-}
-
-func TestDocumentedExchanges(t *testing.T) {
-	a := New(nil)
-	for _, e := range exchanges(t) {
-		t.Run(e.name, func(t *testing.T) {
-			got := a.Classify(e.call, e.reply)
-			assert.Equal(t, e.want, described(got), got.Reason)
-			assert.Equal(t, "req_1", got.RequestID)
-			assert.NotEmpty(t, got.Reason)
-			assert.NotContains(t, got.String(), "Words", "the provider's text")
-			assert.NotContains(t, got.Reason, "order-1", "the key")
-			assert.Regexp(t, `Source: https://\S+ \(read \d{4}-\d\d-\d\d\)`, e.comment)
-		})
-	}
-}
-
-// A body that did not arrive whole is no success and no refusal, wherever it was
-// cut; what the status and the headers say alone stays.
-func TestCutAtEveryByte(t *testing.T) {
-	a := New(nil)
-	for _, e := range exchanges(t) {
-		whole := a.Classify(e.call, e.reply).Status
-		for n := range len(e.reply.Body) + 1 {
-			r := e.reply
-			r.Body, r.Err = r.Body[:n], io.ErrUnexpectedEOF
-			got := a.Classify(e.call, r)
-			switch whole {
-			case contract.NotExecuted:
-				if r.StatusCode == 400 {
-					assert.Equal(t, contract.Unknown, got.Status, "%s cut at %d", e.name, n)
-					continue
-				}
-				assert.Equal(t, contract.NotExecuted, got.Status, "%s cut at %d", e.name, n)
-			case contract.KeySpent:
-				assert.Equal(t, contract.KeySpent, got.Status, "%s cut at %d", e.name, n)
-			default:
-				assert.Equal(t, contract.Unknown, got.Status, "%s cut at %d", e.name, n)
-			}
-			if n < len(e.reply.Body) { // a cut that nobody noticed
-				r.Err = nil
-				if s := a.Classify(e.call, r).Status; s.Effect() == contract.EffectApplied && s != whole {
-					t.Errorf("%s cut at %d: %v", e.name, n, s)
-				}
-			}
-		}
-	}
-}
-
 func TestTransportErrors(t *testing.T) {
-	c := exchanges(t)[0].call
+	c := call("POST", api+"/v1/payment_intents", "")
 	assert.Equal(t, contract.NotExecuted, New(nil).Classify(c, contract.Reply{Err: errors.New("refused")}).Status)
 	assert.Equal(t, contract.Unknown, New(nil).Classify(c, contract.Reply{Err: errors.New("reset"), Sent: true}).Status)
 	assert.Equal(t, contract.Unknown, New(nil).Classify(c, contract.Reply{Sent: true}).Status)
@@ -322,35 +199,13 @@ func TestTerms(t *testing.T) {
 	assert.Equal(t, "stripe", a.Name())
 }
 
-// The adapter gives one answer, changes nothing, and is safe for concurrent use.
-func TestPure(t *testing.T) {
-	a := New(&Options{OperationMetadata: []string{"order"}})
-	all := exchanges(t)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for _, e := range all {
-				body, header := string(e.reply.Body), fmt.Sprint(e.reply.Header, e.call.Request.Header)
-				first := a.Classify(e.call, e.reply)
-				assert.Equal(t, first, a.Classify(e.call, e.reply))
-				a.Terms(e.call)
-				a.ClassifyResolve(e.call, first, e.reply)
-				e.call.FirstSent = time.Unix(1, 0)
-				_, _, _ = a.Find(t.Context(), e.call, contract.Finding{}, &e.reply)
-				assert.Equal(t, body, string(e.reply.Body))
-				assert.Equal(t, header, fmt.Sprint(e.reply.Header, e.call.Request.Header))
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // The oracle is a second reading of the body by encoding/json alone: a certain
 // outcome needs the documented shape, or a status that says it by itself.
 func FuzzClassify(f *testing.F) {
-	for _, e := range exchanges(f) {
-		f.Add(e.reply.StatusCode, e.reply.Body, e.call.Request.Method, e.call.Request.URL.String(),
-			e.reply.Header.Get("Stripe-Should-Retry"), e.reply.Header.Get("Idempotent-Replayed"), false)
+	for _, x := range exchanges(f) {
+		r := x.Call(New(nil)).Request
+		f.Add(x.Reply.StatusCode, x.Reply.Body, r.Method, r.URL.String(),
+			x.Reply.Header.Get("Stripe-Should-Retry"), x.Reply.Header.Get("Idempotent-Replayed"), false)
 	}
 	f.Add(200, []byte(`{"id":"pi_1","id":"pi_2"}`), "POST", api+"/v1/charges", "", "", false)
 	f.Add(200, []byte(`{"ID":"pi_1"}`), "POST", api+"/v1/charges", "true", "true", true)

@@ -47,7 +47,7 @@ const settle = retentionV1
 // https://docs.stripe.com/error-low-level (reconciliation) (read 2026-11-29).
 func (a *Adapter) Find(ctx context.Context, c contract.Call, so contract.Finding, last *contract.Reply) (*http.Request, contract.Finding, error) {
 	l := lookup{a: a, c: c, e: endpointOf(c.Request), so: so}
-	l.so.Resources = slices.Clone(so.Resources)
+	l.so.Resources, l.so.Foreign = slices.Clone(so.Resources), slices.Clone(so.Foreign)
 	switch {
 	case l.e.version != 1 || l.e.method != http.MethodPost:
 		l.so.Reason = "nothing to look this request up by"
@@ -191,7 +191,7 @@ func (l *lookup) match(p page) error {
 		switch v, _ := compare(fields, asked, object); {
 		case v == unreadable, object.Object("metadata") == nil:
 			return errors.New("stripe: a list with an entry that cannot be compared")
-		case v == equal:
+		case v == equal && !slices.Contains(l.so.Foreign, object.Text("id")):
 			l.add(object.Text("id"))
 		}
 	}
@@ -231,7 +231,11 @@ var effects = map[string][]string{
 // that it makes, or the one that it acts on, is its resource. Whether that object
 // is in the state that was asked for is for the comparison to say.
 func (l *lookup) matchEvent(event contract.Object) {
-	if l.c.Key == "" || event.Text("request.idempotency_key") != l.c.Key {
+	if l.c.Key == "" {
+		return
+	}
+	if event.Text("request.idempotency_key") != l.c.Key {
+		l.matchForeign(event)
 		return
 	}
 	kind, object := event.Text("type"), event.Object("data.object")
@@ -250,6 +254,17 @@ func (l *lookup) matchEvent(event contract.Object) {
 		l.add(id)
 	case proves:
 		l.so.Applied, l.so.Reason = true, "an event shows the effect"
+	}
+}
+
+// matchForeign notes an object that another request made: what the list shows with
+// our metadata and amount, and with another key in the event of its creation, is
+// another operation's. Events from before API version 2017-05-25 do not tell.
+func (l *lookup) matchForeign(event contract.Object) {
+	kind, object := event.Text("type"), event.Object("data.object")
+	made := strings.HasSuffix(kind, ".created") || kind == "charge.succeeded" || kind == "charge.pending"
+	if made && event.Object("request") != nil && l.e.creates() && object.Text("object") == l.e.kind() {
+		l.so.Foreign = append(l.so.Foreign, object.Text("id"))
 	}
 }
 

@@ -3,7 +3,6 @@ package stripe
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/big"
@@ -64,7 +63,7 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		o.Reason = "the object that exists could not be fetched to compare it"
 		return o
 	}
-	o.State = word(object.Text("status"))
+	o.State = contract.Word(object.Text("status"))
 	e := endpointOf(c.Request)
 	asked, ok := readAsked(e, c)
 	if !ok {
@@ -128,7 +127,7 @@ func (e endpoint) shownDone(asked map[string]string, object contract.Object) boo
 		return true
 	}
 	want, known := done[name]
-	have, _ := text(object.At(want.field))
+	have, _ := contract.Scalar(object.At(want.field))
 	return known && slices.Contains(want.values, have)
 }
 
@@ -168,8 +167,8 @@ func (e endpoint) tookPart(asked map[string]string, object contract.Object) bool
 	if _, named := asked[whole.param]; !ok || named {
 		return false
 	}
-	amount, shownAmount := text(object.At("amount"))
-	taken, shownTaken := text(object.At(whole.taken))
+	amount, shownAmount := contract.Scalar(object.At("amount"))
+	taken, shownTaken := contract.Scalar(object.At(whole.taken))
 	return shownAmount && shownTaken && amount != taken
 }
 
@@ -199,7 +198,7 @@ func compare(fields map[string]string, asked map[string]string, object contract.
 		if key, ok := strings.CutPrefix(param, "metadata."); ok {
 			v, why = compareMetadata(key, asked[param], object.Object("metadata"))
 		} else if field, ok := fields[param]; ok {
-			if shown, ok := text(object.At(field)); ok {
+			if shown, ok := contract.Scalar(object.At(field)); ok {
 				v, why = compareField(field, asked[param], shown)
 			}
 		}
@@ -226,7 +225,7 @@ func compareField(field, want, have string) (comparison, string) {
 		if strings.EqualFold(want, have) {
 			return equal, ""
 		}
-		return differs, fmt.Sprintf("the object that exists has currency %q, and %q was asked for", word(have), word(want))
+		return differs, fmt.Sprintf("the object that exists has currency %q, and %q was asked for", contract.Word(have), contract.Word(want))
 	case strings.HasPrefix(field, "amount"):
 		h, w := integer(have), integer(want)
 		if h == nil || w == nil {
@@ -254,20 +253,6 @@ func integer(s string) *big.Int {
 	}
 	n, _ := new(big.Int).SetString(s, 10)
 	return n
-}
-
-// text returns a JSON scalar as text.
-func text(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return fmt.Sprint(v), true
-	default:
-		return "", false
-	}
 }
 
 // readAsked returns the scalar parameters of a request by dotted path: of a form
@@ -307,7 +292,7 @@ func flatten(into map[string]string, prefix string, o contract.Object) {
 	for name, v := range o {
 		if deeper, ok := v.(contract.Object); ok {
 			flatten(into, prefix+name+".", deeper)
-		} else if s, ok := text(v); ok {
+		} else if s, ok := contract.Scalar(v); ok {
 			into[prefix+name] = s
 		}
 	}

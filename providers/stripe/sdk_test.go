@@ -244,19 +244,20 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // Through the SDK an answer means what it means on the wire.
 func TestOutcomeOfReadsAsClassify(t *testing.T) {
-	for _, e := range exchanges(t) {
-		if e.reply.StatusCode < 400 {
+	for _, x := range exchanges(t) {
+		if x.Reply.StatusCode < 400 {
 			continue
 		}
-		t.Run(e.name, func(t *testing.T) {
-			w := &wire{status: e.reply.StatusCode, body: string(e.reply.Body)}
-			for name := range e.reply.Header {
-				w.headers = append(w.headers, name, e.reply.Header.Get(name))
+		t.Run(x.Name, func(t *testing.T) {
+			call := x.Call(New(nil))
+			w := &wire{status: x.Reply.StatusCode, body: string(x.Reply.Body)}
+			for name := range x.Reply.Header {
+				w.headers = append(w.headers, name, x.Reply.Header.Get(name))
 			}
 			b := Backend(&http.Client{Transport: w})
 			p := &sdk.Params{Context: contract.WithKey(t.Context(), "k1")}
-			err := b.CallRaw(e.call.Request.Method, e.call.Request.URL.Path, "sk", nil, p, &sdk.PaymentIntent{})
-			got, want := OutcomeOf(fmt.Errorf("wrapped: %w", err)), New(nil).Classify(e.call, e.reply)
+			err := b.CallRaw(call.Request.Method, call.Request.URL.Path, "sk", nil, p, &sdk.PaymentIntent{})
+			got, want := OutcomeOf(fmt.Errorf("wrapped: %w", err)), New(nil).Classify(call, x.Reply)
 			var typed *sdk.Error
 			if !errors.As(err, &typed) { // the SDK keeps nothing of an answer that it cannot read
 				assert.Equal(t, contract.Unknown, got.Status)

@@ -6,8 +6,9 @@
 // For programs on stripe-go, Backend runs that SDK on such a client, and OutcomeOf
 // says what one of its errors means for the money.
 //
-// Give every operation metadata of its own (an order number): that is what it can
-// be looked up by when neither the key nor the events settle it.
+// Give every operation metadata of its own (the id of this payment or refund in your
+// books, not the order that several share): that is what it can be looked up by when
+// neither the key nor the events settle it.
 package stripe
 
 import (
@@ -23,7 +24,7 @@ import (
 // Options changes how the adapter looks operations up. Nil means the defaults.
 type Options struct {
 	// OperationMetadata names the metadata keys whose values identify one
-	// operation ("order"), for look-ups on list endpoints. Nil: all metadata of
+	// operation ("refund_id"), for look-ups on list endpoints. Nil: all metadata of
 	// the request together does. Name the keys where some requests carry only
 	// metadata that they share with others ("env"): another operation of the same
 	// amount would be taken for this one. A request that lacks one of the named
@@ -194,6 +195,10 @@ func (e endpoint) object() string {
 	}
 	return e.id
 }
+
+// makesMoney reports whether the request makes an object of a collection whose
+// "object" word is known to follow from its name.
+func (e endpoint) makesMoney() bool { return e.creates() && slices.Contains(complete, e.collection) }
 
 // creates reports whether the request makes a new object of its collection.
 func (e endpoint) creates() bool {

@@ -21,7 +21,7 @@ func (a *Adapter) Classify(c contract.Call, r contract.Reply) contract.Outcome {
 		o.RetryAfter = r.Wait()
 	}
 	// Not documented; a request id costs nothing and helps support.
-	o.RequestID = word(contract.HeaderValue(r.Header, "X-Request-Id"))
+	o.RequestID = contract.Word(contract.HeaderValue(r.Header, "X-Request-Id"))
 	return o
 }
 
@@ -103,17 +103,17 @@ func shownReference(e endpoint, c contract.Call, data contract.Object) (string, 
 	switch {
 	case e.makes == nil:
 		for _, name := range []string{"ref", "id", "uid"} {
-			if ref := word(data.Text(name)); ref != "" {
+			if ref := contract.Word(data.Text(name)); ref != "" {
 				return ref, true
 			}
 		}
 		return "", false
 	case e.payTo:
 		// Another uid is another payment, whoever's it is.
-		ref := word(data.Text("uid"))
+		ref := contract.Word(data.Text("uid"))
 		return ref, ref != "" && ref == uid(c)
 	default:
-		ref := word(data.Text("ref"))
+		ref := contract.Word(data.Text("ref"))
 		k := kindOf(ref)
 		return ref, ref != "" && (k == nil || k == e.makes)
 	}
@@ -123,13 +123,13 @@ func shownReference(e endpoint, c contract.Call, data contract.Object) (string, 
 // stands at its payouts.
 func state(data contract.Object) string {
 	for _, name := range []string{"status", "state"} {
-		if s := word(data.Text(name)); s != "" {
+		if s := contract.Word(data.Text(name)); s != "" {
 			return s
 		}
 	}
 	if payouts := data.List("payouts"); len(payouts) == 1 {
 		if p, ok := payouts[0].(contract.Object); ok {
-			return word(p.Text("status"))
+			return contract.Word(p.Text("status"))
 		}
 	}
 	return ""
@@ -149,7 +149,7 @@ func conflict(r contract.Reply) contract.Outcome {
 		case string:
 			switch {
 			case v == "" || slices.Contains(refs, v):
-			case word(v) == "":
+			case contract.Word(v) == "":
 				unusable = true
 			default:
 				refs = append(refs, v)
@@ -168,9 +168,12 @@ func conflict(r contract.Reply) contract.Outcome {
 		return contract.Outcome{Status: contract.Duplicate,
 			Reason: "a resource was already created with this key; its reference cannot be used"}
 	default:
+		if unusable {
+			refs = append(refs, "an unusable reference")
+		}
 		// One of them may be fetched and look right while the other is real, too.
-		return contract.Outcome{Status: contract.Duplicate,
-			Reason: "the answer names more than one resource for this key: " + strings.Join(refs, ", ")}
+		return contract.Outcome{Status: contract.Duplicate, Resource: strings.Join(refs, ", "),
+			Reason: "the answer names more than one resource for this key"}
 	}
 }
 
@@ -192,13 +195,13 @@ func refused(e endpoint, c contract.Call, r contract.Reply) contract.Outcome {
 		return unknown("a refusal that is not in the documented form")
 	}
 	for _, x := range list {
-		if code := word(x.Text("code")); slices.Contains(duplicateCodes, code) {
+		if code := contract.Word(x.Text("code")); slices.Contains(duplicateCodes, code) {
 			return taken(e, c, r, code, x.Text("meta.resource_uid"))
 		}
 	}
 	code := ""
 	for _, x := range list {
-		if code = word(x.Text("code")); code != "" {
+		if code = contract.Word(x.Text("code")); code != "" {
 			break
 		}
 	}
@@ -222,7 +225,7 @@ func taken(e endpoint, c contract.Call, r contract.Reply, code, about string) co
 		// A refund, for one, is told that its payment's uid is taken.
 		return contract.Outcome{Code: code, Reason: "a uid is taken, and not in the way that this endpoint documents"}
 	}
-	return contract.Outcome{Status: contract.Duplicate, Resource: word(asked), Code: code,
+	return contract.Outcome{Status: contract.Duplicate, Resource: contract.Word(asked), Code: code,
 		Reason: "the uid is taken"}
 }
 

@@ -167,7 +167,7 @@ func (c *comparison) metadata(asked, shown contract.Object) {
 }
 
 func metadataName(key string) string {
-	if word(key) == "" {
+	if contract.Word(key) == "" {
 		return "value"
 	}
 	return key
@@ -190,8 +190,8 @@ func same(what value, want, got any) verdict {
 	case wording:
 		// Two invoices of one amount differ in nothing else; but a text that was
 		// shortened on its way to a bank is no other payment.
-		a, okA := text(want)
-		b, okB := text(got)
+		a, okA := contract.Scalar(want)
+		b, okB := contract.Scalar(got)
 		return decideIf(okA && okB && strings.TrimSpace(a) == strings.TrimSpace(b), true)
 	case identifier:
 		a, _ := want.(contract.Object)
@@ -200,8 +200,8 @@ func same(what value, want, got any) verdict {
 		comparable := a.Text("value") != "" && b.Text("value") != "" && a.Text("type") == b.Text("type")
 		return decideIf(comparable, strings.EqualFold(plainAccount(a.Text("value")), plainAccount(b.Text("value"))))
 	}
-	a, okA := text(want)
-	b, okB := text(got)
+	a, okA := contract.Scalar(want)
+	b, okB := contract.Scalar(got)
 	switch {
 	case !okA || !okB:
 		return decideIf(reflect.DeepEqual(want, got), true)
@@ -239,10 +239,10 @@ func show(what value, v any) string {
 	switch what {
 	case amount:
 		n, _ := integer(v)
-		return word(n)
+		return contract.Word(n)
 	case contact, reference, term:
-		s, _ := text(v)
-		return word(s)
+		s, _ := contract.Scalar(v)
+		return contract.Word(s)
 	default:
 		return ""
 	}
@@ -250,7 +250,7 @@ func show(what value, v any) string {
 
 // integer returns a whole number in its one spelling, with no limit of size.
 func integer(v any) (string, bool) {
-	s, ok := text(v)
+	s, ok := contract.Scalar(v)
 	digits, negative := strings.CutPrefix(s, "-")
 	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return "", false
@@ -262,20 +262,6 @@ func integer(v any) (string, bool) {
 		return "-" + digits, true
 	default:
 		return digits, true
-	}
-}
-
-// text returns the text of a value that is not made of others.
-func text(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return fmt.Sprint(v), true
-	default:
-		return "", false
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -101,7 +102,7 @@ func readPage(ctx context.Context, c contract.Call, k *resource, want contract.O
 	}
 	since := c.FirstSent.Add(-clockSkew)
 	for _, x := range entries {
-		ref := word(x.Text("ref"))
+		ref := contract.Word(x.Text("ref"))
 		if at, dated := createdAt(x); kindOf(ref) != k || dated && at.Before(since) {
 			continue
 		}
@@ -122,22 +123,18 @@ func readPage(ctx context.Context, c contract.Call, k *resource, want contract.O
 
 // marked reports whether the request carries metadata that tells operations apart.
 func (a *Adapter) marked(want contract.Object) bool {
+	carried := map[string]bool{}
 	for _, o := range append(objects(want.List("payouts")), want) {
 		for key, v := range o.Object("metadata") {
-			if v != nil && a.identifies(key) {
-				return true
-			}
+			carried[key] = carried[key] || v != nil
 		}
 	}
-	return false
-}
-
-// identifies reports whether a metadata key tells one operation from another.
-func (a *Adapter) identifies(key string) bool {
-	if len(a.operationMetadata) > 0 {
-		return slices.Contains(a.operationMetadata, key)
+	if a.operationMetadata == nil {
+		delete(carried, remitter)
+		return slices.Contains(slices.Collect(maps.Values(carried)), true)
 	}
-	return key != remitter
+	missing := func(key string) bool { return !carried[key] }
+	return len(a.operationMetadata) > 0 && !slices.ContainsFunc(a.operationMetadata, missing)
 }
 
 func entriesOf(r contract.Reply) ([]contract.Object, bool) {

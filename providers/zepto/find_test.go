@@ -108,6 +108,8 @@ func TestFindTellsOperationsApart(t *testing.T) {
 		{"only a remitter", nil, `{"remitter":"Test"}`, `{"remitter":"Test"}`, 0, nil, "no metadata"},
 		{"named key", &Options{OperationMetadata: []string{"order_id"}}, `{"order_id":"o-1","team":"x"}`, `{"order_id":"o-1","team":"x"}`, 1, []string{"PB.1"}, "found"},
 		{"named key, other pair differs", &Options{OperationMetadata: []string{"order_id"}}, `{"order_id":"o-1","team":"x"}`, `{"order_id":"o-1","team":"y"}`, 1, nil, "proves nothing"},
+		{"one of two named keys", &Options{OperationMetadata: []string{"order_id", "part"}}, `{"order_id":"o-1"}`, `{"order_id":"o-1"}`, 0, nil, "no metadata"},
+		{"turned off", &Options{OperationMetadata: []string{}}, `{"order_id":"o-1"}`, `{"order_id":"o-1"}`, 0, nil, "no metadata"},
 		{"named key not carried", &Options{OperationMetadata: []string{"order_id"}}, `{"team":"x"}`, `{"team":"x"}`, 0, nil, "no metadata"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -3,20 +3,24 @@ package zepto
 import (
 	"encoding/json"
 	"net/http"
-	"sync"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/contract/contracttest"
 )
 
 // FuzzClassify asks a second reader: an answer that settles anything must be JSON
 // that shows, by the standard decoder, what it is taken for.
 func FuzzClassify(f *testing.F) {
-	for _, x := range exchanges(f) {
-		f.Add(uint8(0), x.reply.StatusCode, x.reply.Body, x.reply.Header.Get("Retry-After"))
-		f.Add(uint8(4), x.reply.StatusCode, x.reply.Body, x.reply.Header.Get("Retry-After"))
+	all, err := contracttest.Exchanges(os.DirFS("testdata"))
+	require.NoError(f, err)
+	for _, x := range all {
+		f.Add(uint8(0), x.Reply.StatusCode, x.Reply.Body, x.Reply.Header.Get("Retry-After"))
+		f.Add(uint8(4), x.Reply.StatusCode, x.Reply.Body, x.Reply.Header.Get("Retry-After"))
 	}
 	a := New(nil)
 	calls := []contract.Call{
@@ -105,39 +109,11 @@ func FuzzClassifyResolve(f *testing.F) {
 	})
 }
 
-// TestPureAndConcurrent: the same questions, asked at once, get the same answers,
-// and nothing that was asked is changed.
-func TestPureAndConcurrent(t *testing.T) {
-	a := New(&Options{OperationMetadata: []string{"order_id"}})
-	all := exchanges(t)
-	first := make([]contract.Outcome, len(all))
-	resolved := make([]contract.Outcome, len(all))
-	for i, x := range all {
-		first[i] = a.Classify(x.call, x.reply)
-		resolved[i] = a.ClassifyResolve(x.call, first[i], x.shown)
-	}
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for i, x := range all {
-				a.Terms(x.call)
-				assert.Equal(t, first[i], a.Classify(x.call, x.reply))
-				assert.Equal(t, resolved[i], a.ClassifyResolve(x.call, first[i], x.shown))
-			}
-		})
-	}
-	wg.Wait()
-	again := exchanges(t)
-	for i := range all {
-		assert.Equal(t, again[i].call.Body, all[i].call.Body)
-		assert.Equal(t, again[i].reply, all[i].reply)
-	}
-}
-
 func TestOptionsAreCopied(t *testing.T) {
 	o := &Options{OperationMetadata: []string{"order_id"}}
 	a := New(o)
 	o.OperationMetadata[0] = "other"
-	assert.True(t, a.identifies("order_id"))
-	assert.False(t, a.identifies("other"))
+	carries := func(key string) contract.Object { return contract.Object{"metadata": contract.Object{key: "1"}} }
+	assert.True(t, a.marked(carries("order_id")))
+	assert.False(t, a.marked(carries("other")))
 }

@@ -64,7 +64,7 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		Resource:  o.Resource,
 		State:     o.State,
 		Code:      o.Code,
-		RequestID: word(contract.HeaderValue(r.Header, "X-Request-Id")),
+		RequestID: contract.Word(contract.HeaderValue(r.Header, "X-Request-Id")),
 		Source:    contract.FromLookUp,
 	}
 	e := endpointOf(c.Request)

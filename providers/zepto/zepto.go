@@ -20,10 +20,11 @@ import (
 // Options are the choices of an Adapter. The zero value is fine.
 type Options struct {
 	// OperationMetadata names the metadata keys whose values tell one operation
-	// from every other ("invoice_id"). A look-up without a reference then goes by
-	// those that the request carries. Where it is empty, all metadata of the
-	// request counts, except "remitter", which is Zepto's own: name the keys if
-	// two operations may carry the same metadata.
+	// from every other ("invoice_id"), for look-ups without a reference. Nil: all
+	// metadata of the request together does, except "remitter", which is Zepto's
+	// own. Name the keys where requests may carry only metadata that they share with
+	// others. A request that lacks one of the named keys is not looked up, and an
+	// empty list turns that off.
 	OperationMetadata []string
 }
 
@@ -204,16 +205,6 @@ func uid(c contract.Call) string {
 		return u
 	}
 	return c.Key
-}
-
-// word returns s if it is a plain word or reference, and "" otherwise: sentences,
-// addresses and anything else that a provider may put into a field are not for
-// outcomes.
-func word(s string) string {
-	if contract.CheckReference(s) != nil {
-		return ""
-	}
-	return s
 }
 
 var (

@@ -1,128 +1,20 @@
 package zepto
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 
 	"github.com/idempact/idempact/contract"
 )
 
 const host = "https://api.zeptopayments.com"
-
-// exchange is one documented exchange of testdata.
-type exchange struct {
-	name     string
-	call     contract.Call
-	reply    contract.Reply
-	outcome  map[string]string
-	fetch    string // path of the fetch that must follow, if one must
-	shown    contract.Reply
-	resolved map[string]string
-}
-
-// exchanges reads testdata. A request is a line with method and path, a reply one
-// with its status; headers, an empty line and the body follow.
-func exchanges(t testing.TB) []exchange {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	var all []exchange
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		archive := txtar.Parse(raw)
-		comment := string(archive.Comment)
-		require.Contains(t, comment, "source: https://", file)
-		require.Contains(t, comment, "read: 20", file)
-		x := exchange{name: strings.TrimSuffix(filepath.Base(file), ".txtar")}
-		for _, f := range archive.Files {
-			switch f.Name {
-			case "request":
-				first, header, body := message(f.Data)
-				method, path, _ := strings.Cut(first, " ")
-				x.call = call(t, method, path, string(body))
-				x.call.Request.Header = header
-				x.call.Key = header.Get("Idempotency-Key")
-			case "reply":
-				x.reply = replyOf(t, f.Data)
-			case "shown":
-				x.shown = replyOf(t, f.Data)
-			case "outcome":
-				x.outcome = pairs(f.Data)
-			case "resolved":
-				x.resolved = pairs(f.Data)
-			case "fetch":
-				x.fetch = strings.TrimSpace(string(f.Data))
-			default:
-				t.Fatalf("%s: unknown part %s", file, f.Name)
-			}
-		}
-		all = append(all, x)
-	}
-	return all
-}
-
-func message(raw []byte) (first string, header http.Header, body []byte) {
-	head, body, _ := bytes.Cut(raw, []byte("\n\n"))
-	lines := strings.Split(string(head), "\n")
-	header = http.Header{}
-	for _, l := range lines[1:] {
-		if name, value, ok := strings.Cut(l, ": "); ok {
-			header.Add(name, value)
-		}
-	}
-	return strings.TrimSpace(lines[0]), header, bytes.TrimSpace(body)
-}
-
-func replyOf(t testing.TB, raw []byte) contract.Reply {
-	first, header, body := message(raw)
-	status, err := strconv.Atoi(first)
-	require.NoError(t, err)
-	return contract.Reply{StatusCode: status, Header: header, Body: body, Sent: true}
-}
-
-func pairs(raw []byte) map[string]string {
-	m := map[string]string{}
-	for l := range strings.Lines(string(raw)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(l), ": "); ok {
-			m[name] = value
-		}
-	}
-	return m
-}
-
-// check compares an outcome with what a file expects: what a reply's does not name
-// must be empty, and a reason must contain what is named.
-func check(t *testing.T, want map[string]string, got contract.Outcome) {
-	t.Helper()
-	wait := ""
-	if got.RetryAfter != 0 {
-		wait = got.RetryAfter.String()
-	}
-	assert.Equal(t, want["status"], got.Status.String())
-	assert.Equal(t, want["resource"], got.Resource)
-	assert.Equal(t, want["wait"], wait)
-	if want["code"] != "" || got.Source == contract.FromReply {
-		assert.Equal(t, want["code"], got.Code)
-	}
-	if want["state"] != "" || got.Source == contract.FromReply {
-		assert.Equal(t, want["state"], got.State)
-	}
-	assert.Contains(t, got.Reason, want["reason"])
-	assert.NotEmpty(t, got.Reason)
-}
 
 func call(t testing.TB, method, path, body string) contract.Call {
 	r, err := http.NewRequest(method, host+path, nil)
@@ -143,56 +35,6 @@ func answer(status int, body string, header ...string) contract.Reply {
 		r.Header.Add(header[i], header[i+1])
 	}
 	return r
-}
-
-func TestDocumentedExchanges(t *testing.T) {
-	a := New(nil)
-	for _, x := range exchanges(t) {
-		t.Run(x.name, func(t *testing.T) {
-			o := a.Classify(x.call, x.reply)
-			check(t, x.outcome, o)
-			if x.fetch == "" {
-				return
-			}
-			get, err := a.ResolveRequest(t.Context(), x.call, o)
-			require.NoError(t, err)
-			assert.Equal(t, host+x.fetch, get.URL.String())
-			resolved := a.ClassifyResolve(x.call, o, x.shown)
-			assert.Equal(t, contract.FromLookUp, resolved.Source)
-			check(t, x.resolved, resolved)
-		})
-	}
-}
-
-// TestCutAnywhere cuts every documented answer at every byte: with the error that
-// cuts it, no answer is a success or a refusal.
-func TestCutAnywhere(t *testing.T) {
-	a := New(nil)
-	for _, x := range exchanges(t) {
-		for n := range len(x.reply.Body) + 1 {
-			r := x.reply
-			r.Body, r.Err = r.Body[:n], io.ErrUnexpectedEOF
-			o := a.Classify(x.call, r)
-			assert.Equal(t, contract.EffectMaybe, o.Effect(), "%s at %d: %v", x.name, n, o)
-			if n > 0 && n < len(x.reply.Body) {
-				// And cut without one, which an unframed body may be.
-				r.Err = nil
-				o = a.Classify(x.call, r)
-				assert.Equal(t, contract.EffectMaybe, o.Effect(), "%s at %d: %v", x.name, n, o)
-			}
-		}
-		for n := range len(x.shown.Body) {
-			r := x.shown
-			r.Body = r.Body[:n]
-			o := a.ClassifyResolve(x.call, a.Classify(x.call, x.reply), r)
-			assert.Equal(t, contract.Duplicate, o.Status, "%s at %d: %v", x.name, n, o)
-		}
-		if x.fetch != "" {
-			r := x.shown
-			r.Err = io.ErrUnexpectedEOF
-			assert.Equal(t, contract.Duplicate, a.ClassifyResolve(x.call, a.Classify(x.call, x.reply), r).Status)
-		}
-	}
 }
 
 func TestTerms(t *testing.T) {
@@ -308,8 +150,8 @@ func TestClassifyEdges(t *testing.T) {
 		{"409 number", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":14}}]}`), contract.Duplicate, "", ""},
 		{"409 steering", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"../../user?x=1"}}]}`), contract.Duplicate, "", ""},
 		{"409 twice the same", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":"PB.1"}}]}`), contract.Duplicate, "PB.1", ""},
-		{"409 two", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":"PB.2"}}]}`), contract.Duplicate, "", ""},
-		{"409 one and a half", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":2}}]}`), contract.Duplicate, "", ""},
+		{"409 two", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":"PB.2"}}]}`), contract.Duplicate, "PB.1, PB.2", ""},
+		{"409 one and a half", pay, answer(409, `{"errors":[{"title":"t","meta":{"resource_ref":"PB.1"}},{"title":"t","meta":{"resource_ref":2}}]}`), contract.Duplicate, "PB.1, an unusable reference", ""},
 		{"409 title only", pay, answer(409, `{"errors":[{"title":"Duplicate idempotency key"}]}`), contract.Unknown, "", ""},
 
 		{"503 -1", pay, answer(503, "", "Retry-After", "-1"), contract.InProgress, "", ""},

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Report is what the demo found.
@@ -72,7 +73,9 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Sprint(row.FailedThoughMoved), fmt.Sprint(row.SucceededThoughNot), fmt.Sprint(row.Unknown),
 			fmt.Sprintf("%.2f", row.RequestsPerPayment))
 	}
-	fmt.Fprintf(w, "\nUnknown is no failure: the provider bound the key to an error that does not tell, and no\nlook-up can prove that there is no payment.\n")
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Unknown > 0 }) {
+		fmt.Fprintf(w, "\nUnknown is no failure: the provider bound the key to an error that does not tell, and no\nlook-up can prove that there is no payment.\n")
+	}
 	if r.Timeline == nil {
 		return nil
 	}

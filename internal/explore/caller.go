@@ -1,0 +1,146 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/retry"
+)
+
+// caller is who wants the operation done. It follows the README: it comes again
+// with the same request and key where it is told to, and as long as it may.
+type caller struct {
+	op      *operation
+	name    byte
+	process *process
+	counts  [kinds]int // places met
+	calls   int
+	cancel  context.CancelFunc
+	died    atomic.Bool
+	last    retry.AttemptEvent // of this call; zero before the first
+}
+
+// maxCalls is after how many calls a caller gives up. Every one of them but the
+// last few met a fault.
+const maxCalls = 12
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }
+
+// pick chooses what happens at the next place of a kind.
+func (c *caller) pick(k kind) event {
+	events := c.op.alphabet[k]
+	if len(events) == 0 {
+		return event{}
+	}
+	c.counts[k]++
+	if len(events) == 1 {
+		return events[0]
+	}
+	var state func() string
+	if k == atSend && c.op.turns == nil {
+		state = c.state
+	}
+	n := c.op.choose(place{c.name, k, c.counts[k]}, len(events), state)
+	if n == abandon {
+		c.op.abandoned = true
+		return event{does: nothing, death: diesBefore}
+	}
+	return events[n]
+}
+
+// die ends the caller's process, or its call where the process is shared.
+func (c *caller) die() {
+	if !c.op.Shared {
+		c.process.dead.Store(true)
+		c.died.Store(true)
+	}
+	c.cancel()
+}
+
+func (c *caller) run() {
+	for c.calls < maxCalls {
+		if c.process == nil {
+			c.process = newProcess(c.op)
+		}
+		c.step(context.Background())()
+		t := c.call()
+		wait, again := c.again(t)
+		if !again {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+// again says whether the caller comes again, and after which wait. It gets no
+// telling if its process died.
+func (c *caller) again(t *telling) (wait time.Duration, again bool) {
+	op := c.op
+	switch {
+	case op.abandoned:
+		return 0, false
+	case t == nil:
+		c.process = nil
+		op.fake.Client().CloseIdleConnections()
+		wait = c.pick(atRestart).wait
+		return wait, op.mayRepeat(wait, true)
+	}
+	defer func() { t.final = !again }()
+	_, comeBack := op.pace()
+	wait = max(t.wait, comeBack)
+	switch t.status {
+	case contract.NotExecuted:
+		return wait, op.mayRepeat(wait, false)
+	case contract.Unknown, contract.InProgress:
+		return wait, op.mayRepeat(wait, true)
+	default:
+		return 0, false
+	}
+}
+
+// call makes one call of the client. It returns nil if the process died.
+func (c *caller) call() *telling {
+	c.calls++
+	c.died.Store(false)
+	c.last = retry.AttemptEvent{}
+	ctx := context.WithValue(context.Background(), callerKey{}, c)
+	ctx, c.cancel = context.WithCancel(ctx)
+	defer c.cancel()
+	if end := c.op.begin(c.process); !end.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, end)
+		defer stop()
+	}
+	p := c.process
+	result, err := p.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
+	if c.op.abandoned || c.died.Load() || !c.op.Shared && c.pick(atVerdict).death != lives {
+		p.dead.Store(true)
+		return nil
+	}
+	var alarm *contract.DuplicateEffectError
+	t := &telling{
+		caller: c.name, process: p, at: time.Now(), status: told(err), calls: c.calls,
+		wait: result.RetryAfter, resource: result.Resource, alarm: errors.As(err, &alarm),
+		effects: len(c.op.effects()),
+	}
+	c.op.end(p, t)
+	return t
+}
+
+// told returns the status that an error tells.
+func told(err error) contract.Status {
+	if err == nil {
+		return contract.Succeeded
+	}
+	for s := contract.Unknown; s.Valid(); s++ {
+		if s != contract.Succeeded && errors.Is(err, s) {
+			return s
+		}
+	}
+	return contract.Succeeded // an error that tells nothing: the oracle will not have it
+}

@@ -1,0 +1,25 @@
+// Package explore runs the whole client (adapter, loop, net/http) against a fake
+// provider in virtual time and tries every schedule of faults up to a depth.
+//
+// A run meets choices, each at a place: what goes wrong with a send, whether the
+// process dies at a boundary, which of two callers goes first. A Chooser answers
+// them: one that enumerates all answers (Explore), one that draws them (Simulate),
+// one that reads them from a script (Replay). The search is stateless: a run that
+// ends leaves the list of choices that it met, the last one with an answer left is
+// changed, and the run starts anew. So only choices that a run really meets are
+// branched on: a schedule that ends early stands for all its extensions.
+//
+// After each run an oracle judges it. It knows the fake's ledger, what went over
+// the wire, and what the callers were told; no adapter, and no rule of folding.
+//
+// A process is seen through its http.RoundTripper alone. Its boundaries are: before
+// a send, after it (the provider has the request, no answer came), after the reply
+// (an answer came, nothing was read of it), and before the verdict is returned. A
+// process that dies sends nothing any more, and what it was about to tell is lost.
+// A restart is a new client with the same request. As long as nothing remembers
+// the age of a key across processes, restarts happen while the key is young, and
+// the caller gives the rest of the key's life as the deadline of its context.
+//
+// Functions of this package belong inside a bubble of testing/synctest: they wait
+// for days.
+package explore

@@ -1,0 +1,156 @@
+package explore
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/fakes"
+)
+
+// operation is one business action in one run, and the record of it.
+type operation struct {
+	*Scenario
+	alphabet *alphabet
+	order    string
+	prepared string
+	fake     *fakes.Server
+	turns    *turns // nil for one caller
+
+	mu        sync.Mutex
+	chooser   chooser
+	exchanges []*exchange
+	tellings  []*telling
+
+	began     time.Time // from when on the provider may know the key
+	abandoned bool      // by the chooser
+
+	doubt bool // what was sent since then may have taken effect, for all its caller was told
+}
+
+func newOperation(s *Scenario, fake *fakes.Server, order string, c chooser) *operation {
+	a := s.alphabet()
+	op := &operation{Scenario: s, alphabet: &a, order: order, fake: fake, chooser: c}
+	if s.prepare != nil {
+		op.prepared = s.prepare(fake)
+	}
+	return op
+}
+
+// telling is what a caller was told by one call.
+type telling struct {
+	caller   byte
+	process  *process
+	at       time.Time
+	status   contract.Status
+	wait     time.Duration // for how long to stay away
+	resource string
+	alarm    bool
+	from, to int // the exchanges that it is about
+	effects  int // in the ledger, when it was told
+	calls    int // of this caller so far
+	final    bool
+}
+
+func (op *operation) choose(p place, n int, state func() string) int {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.chooser.choose(p, n, state)
+}
+
+func (op *operation) add(x *exchange) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	x.flight = x.process.flight
+	op.exchanges = append(op.exchanges, x)
+}
+
+// script sets the fault of the one request with the tag.
+func (op *operation) script(tag string, f fakes.Fault) {
+	op.fake.ScriptWhen(func(r *http.Request) bool { return r.Header.Get(tagHeader) == tag }, f)
+}
+
+// effects returns what the ledger holds of this operation.
+func (op *operation) effects() []fakes.Effect {
+	var ours []fakes.Effect
+	for _, e := range op.fake.Effects() {
+		if e.Action == op.action && (e.Metadata["order"] == op.order || op.prepared != "" && e.Resource == op.prepared) {
+			ours = append(ours, e)
+		}
+	}
+	return ours
+}
+
+// run lets the callers act until all of them have ended.
+func (op *operation) run() {
+	var process *process
+	if op.Shared {
+		process = newProcess(op)
+	}
+	if op.Callers < 2 {
+		c := &caller{op: op, name: 'A', process: process}
+		c.run()
+		return
+	}
+	op.turns = newTurns()
+	for i := range op.Callers {
+		c := &caller{op: op, name: 'A' + byte(i), process: process}
+		op.turns.enter()
+		go func() {
+			defer op.turns.leave()
+			c.run()
+		}()
+	}
+	op.turns.run(op.choose)
+}
+
+// ours reports whether a request in the provider's log is of this operation.
+func (op *operation) ours(r fakes.Request) bool {
+	return strings.HasPrefix(r.Header.Get(tagHeader), op.order+" ")
+}
+
+// begin notes that a call begins, and returns the end of the key's life where
+// there was a call before: no client remembers when the key was first sent, so its
+// callers do.
+func (op *operation) begin(p *process) (end time.Time) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if p.calls == 0 {
+		p.since = len(op.exchanges)
+		p.flight++
+	}
+	p.calls++
+	life, bounded := op.life()
+	switch {
+	case op.began.IsZero():
+		op.began = time.Now()
+	case bounded:
+		return op.began.Add(life)
+	}
+	return time.Time{}
+}
+
+// end notes what a call told.
+func (op *operation) end(p *process, t *telling) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	p.calls--
+	t.from, t.to = p.since, len(op.exchanges)
+	op.tellings = append(op.tellings, t)
+}
+
+// mayRepeat says whether a caller may come again after the wait, given whether its
+// call left a doubt: while the key is young, or where nothing can be under it.
+func (op *operation) mayRepeat(wait time.Duration, doubt bool) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.doubt = op.doubt || doubt
+	if !op.doubt && op.Callers < 2 {
+		op.began = time.Time{} // the key has no age
+		return true
+	}
+	life, bounded := op.life()
+	return !op.Keyless && (!bounded || time.Since(op.began)+wait < life)
+}

@@ -1,0 +1,223 @@
+package explore
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/fakes"
+)
+
+// oracle collects what the oracle has against a run.
+type oracle struct {
+	*operation
+	ledger []fakes.Effect
+	log    []fakes.Request
+	broken []string
+}
+
+// judge returns the rules that a run broke. It knows what the provider did, what
+// went over the wire, and what the callers were told.
+func judge(op *operation, log []fakes.Request) []string {
+	o := &oracle{operation: op, ledger: op.effects()}
+	for _, r := range log {
+		if op.ours(r) {
+			o.log = append(o.log, r)
+		}
+	}
+	o.once()
+	o.same()
+	o.wire()
+	o.waits()
+	for _, t := range op.tellings {
+		o.truth(t)
+		o.settled(t)
+	}
+	return o.broken
+}
+
+func (o *oracle) object(format string, args ...any) {
+	o.broken = append(o.broken, fmt.Sprintf(format, args...))
+}
+
+// once: at most one effect, and none of what the provider refuses.
+func (o *oracle) once() {
+	if n := len(o.ledger); n > 1 {
+		o.object("%d effects of one operation", n)
+	}
+	if o.Declines && len(o.ledger) > 0 {
+		panic("explore: the fake executed what it declines")
+	}
+}
+
+// same: one operation has one key and one content.
+func (o *oracle) same() {
+	var first *exchange
+	for _, x := range o.exchanges {
+		if x.read {
+			continue
+		}
+		if first == nil {
+			first = x
+		}
+		if x.content != first.content {
+			o.object("send %q is another request than the first", x.tag)
+		}
+		if want := o.key(o.order); x.key != want && o.Retention > 0 {
+			o.object("send %q has not the operation's key", x.tag)
+		}
+		if o.Forgotten {
+			o.object("send %q has no key, and nobody said that none is wanted", x.tag)
+		}
+	}
+}
+
+// wire: a send is at most one request, and goes nowhere else.
+func (o *oracle) wire() {
+	seen := map[string]int{}
+	for _, r := range o.log {
+		if tag := r.Header.Get(tagHeader); r.Method != http.MethodGet {
+			if seen[tag]++; seen[tag] == 2 {
+				o.object("send %q went over the wire more than once", tag)
+			}
+		}
+	}
+}
+
+// waits: no send past the key's retention, less the margin, and none before the
+// wait that the last answer asked for: of the same flight, or of the same caller
+// as long as its process lives.
+func (o *oracle) waits() {
+	type flight struct {
+		*process
+		caller byte // 0 is all of them
+		n      int  // 0 is all of them
+	}
+	first, floor := map[flight]time.Time{}, map[flight]time.Time{}
+	life, bounded := o.life()
+	for _, x := range o.exchanges {
+		if x.read {
+			continue
+		}
+		own, shared := flight{x.process, x.caller, 0}, flight{x.process, 0, x.flight}
+		if first[shared].IsZero() {
+			first[shared] = x.at
+		}
+		if age := x.at.Sub(first[shared]); bounded && age >= life {
+			o.object("send %q at the key's age of %v", x.tag, age)
+		}
+		early := max(floor[own].Sub(x.at), floor[shared].Sub(x.at))
+		if early > 0 {
+			o.object("send %q came %v before the wait was over that the provider asked for", x.tag, early)
+		}
+		if !x.answered.IsZero() {
+			floor[own], floor[shared] = x.answered.Add(x.asked), x.answered.Add(x.asked)
+		}
+	}
+}
+
+// truth: what a caller was told is so.
+func (o *oracle) truth(t *telling) {
+	switch {
+	case t.status == contract.Succeeded && t.effects == 0:
+		o.object("%c was told %q, and there is no effect", t.caller, t.status)
+	case t.status == contract.Succeeded && o.ledger[0].Resource != t.resource && t.resource != "":
+		o.object("%c was told that %s exists, and the effect is %s", t.caller, t.resource, o.ledger[0].Resource)
+	case t.status == contract.Duplicate && t.effects == 0 && !o.Declines: // a payment that was declined exists, too
+		o.object("%c was told %q, and there is no effect", t.caller, t.status)
+	case t.alarm && len(o.ledger) < 2:
+		o.object("%c was alarmed of two effects, and there are not two", t.caller)
+	case t.status.Effect() == contract.EffectNone:
+		if tag := o.effectOf(t); tag != "" {
+			o.object("%c was told %q, and send %q has taken effect", t.caller, t.status, tag)
+		}
+	}
+}
+
+// effectOf returns the send with an effect among those that the telling is about.
+func (o *oracle) effectOf(t *telling) string {
+	about := map[string]bool{}
+	for _, x := range o.exchanges[t.from:t.to] {
+		if x.process == t.process {
+			about[x.tag] = true
+		}
+	}
+	for _, e := range o.ledger {
+		for _, r := range o.log {
+			if tag := r.Header.Get(tagHeader); r.ID == e.RequestID && about[tag] {
+				return tag
+			}
+		}
+	}
+	return ""
+}
+
+// settled: with the faults used up, a caller that came to its end knows how it
+// ended, unless the provider's own facts say that nobody can.
+func (o *oracle) settled(t *telling) {
+	if !t.final && t.calls < maxCalls {
+		return
+	}
+	switch t.status {
+	case contract.Succeeded:
+	case contract.Declined:
+		if !o.Declines {
+			o.object("%c was told %q of what the provider takes", t.caller, t.status)
+		}
+	case contract.Rejected:
+		if !o.refused(t) && !o.Forgotten {
+			o.object("%c was told %q, and the provider refused nothing", t.caller, t.status)
+		}
+	case contract.KeyReused:
+		o.object("%c was told %q, and no other request has the key", t.caller, t.status)
+	case contract.Duplicate:
+		if !o.readFailed(t) && !o.Declines {
+			o.object("%c was left with %q, and no read had failed", t.caller, t.status)
+		}
+	case contract.KeySpent:
+		if !o.spent() && !o.old(t) {
+			o.object("%c was told %q, and the key is young and bound to no error", t.caller, t.status)
+		}
+	default:
+		if !o.old(t) && !o.Keyless {
+			o.object("%c was left with %q after %d calls, and the key is young", t.caller, t.status, t.calls)
+		}
+	}
+}
+
+func (o *oracle) refused(t *telling) bool {
+	for _, x := range o.exchanges[t.from:t.to] {
+		if x.event.fault == o.refusal {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *oracle) readFailed(t *telling) bool {
+	for _, x := range o.exchanges[t.from:t.to] {
+		if x.read && x.event.fault != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// spent reports whether the provider has given a saved server error.
+func (o *oracle) spent() bool {
+	for _, r := range o.log {
+		if r.Replayed && r.Status >= 500 {
+			return true
+		}
+	}
+	return false
+}
+
+// old reports whether the key could not be sent any more when the caller would
+// have come again.
+func (o *oracle) old(t *telling) bool {
+	life, bounded := o.life()
+	_, comeBack := o.pace()
+	return bounded && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
+}

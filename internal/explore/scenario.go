@@ -1,0 +1,199 @@
+package explore
+
+import (
+	"time"
+
+	"github.com/idempact/idempact/fakes"
+)
+
+// Scenario says who acts on a subject, and how.
+type Scenario struct {
+	Subject
+
+	// Callers is how many act on the one operation at the same time; 0 is 1.
+	// Shared says that they share one client, so that one of them cancels where a
+	// process of its own would die.
+	Callers int
+	Shared  bool
+
+	// Hasty clients keep the loop's default waits, and hand longer ones back. The
+	// others wait for as long as they are asked to, so that waits cross the key's
+	// retention.
+	Hasty bool
+
+	// Jumps lets the provider's clock jump to ten minutes before ours or after it.
+	// A jump of ours is the same thing to the provider; to the loop it is nothing,
+	// for it counts by the monotonic clock, too.
+	Jumps bool
+
+	// Less is by how much the scenario is explored less deep than asked.
+	Less int
+
+	// Restarts are the times after which a process that died starts again. Nil is
+	// a minute and four hours; a journal that remembers the age of a key can take
+	// more than the key's life.
+	Restarts []time.Duration
+}
+
+// String names the scenario, as the first line of a script does.
+func (s Scenario) String() string {
+	name := s.Name
+	if s.Hasty {
+		name += ", hasty"
+	}
+	if s.Jumps {
+		name += ", clocks that jump"
+	}
+	switch {
+	case s.Callers > 1 && s.Shared:
+		name += ", two callers"
+	case s.Callers > 1:
+		name += ", two processes"
+	}
+	return name
+}
+
+// Scenarios returns all that is explored: the four contracts to the full depth,
+// and what differs from them in one point to less.
+func Scenarios() []Scenario {
+	all := []Scenario{
+		{Subject: StripeV1}, {Subject: StripeV2}, {Subject: ZeptoCore}, {Subject: PayTo},
+		{Subject: StripeDecline, Less: 1}, {Subject: StripeCapture, Less: 1},
+		{Subject: StripeKeyless}, {Subject: StripeForgotten}, {Subject: PayToRetry},
+		{Subject: StripeV1, Hasty: true, Less: 1}, {Subject: ZeptoCore, Hasty: true, Less: 1},
+	}
+	for _, s := range []Subject{StripeV1, StripeV2, ZeptoCore, PayTo} {
+		all = append(all, Scenario{Subject: s, Callers: 2, Less: 3}, Scenario{Subject: s, Callers: 2, Shared: true, Less: 2})
+	}
+	return all
+}
+
+const (
+	ownWait = 100 * time.Microsecond // the loop's own waits are random, and too short to make a difference
+	skew    = 10 * time.Minute
+)
+
+// pace is how long an attempt may take, and how long a caller that was told no
+// wait stays away. For one caller all that takes its time takes a minute, so that
+// different ways to a state take the same time; two callers also wait for turns,
+// and a provider's clock may make a minute of twenty.
+func (s *Scenario) pace() (attempt, comeBack time.Duration) {
+	if s.Callers > 1 || s.Jumps {
+		return 30 * time.Minute, 45 * time.Minute
+	}
+	return time.Minute, time.Minute
+}
+
+// event is one thing that can happen at a place.
+type event struct {
+	name  string
+	fault fakes.Fault   // for the provider
+	does  effort        // what the provider does about the request
+	cuts  bool          // the connection ends with it
+	death death         // of the process
+	wait  time.Duration // at a restart or a stall; of a clock, how far it is ahead
+}
+
+// effort is what a provider does about a request, whatever it then answers.
+type effort uint8
+
+const (
+	executes effort = iota
+	nothing
+	executesLater
+	fails
+	failsBefore // its effect
+	takesLong
+)
+
+// death is when a process dies, or its caller cancels, around one request.
+type death uint8
+
+const (
+	lives death = iota
+	diesBefore
+	diesAfter
+)
+
+// alphabet is what can happen at each kind of place; the first entry is nothing.
+type alphabet [kinds][]event
+
+func (s *Scenario) alphabet() alphabet {
+	end := "the process dies"
+	if s.Shared {
+		end = "the caller cancels"
+	}
+	long, beyond := s.horizon()-2*time.Hour, s.horizon()+time.Hour
+	fine := event{name: "fine"}
+
+	sends := []event{fine}
+	for _, e := range s.faults(long, beyond) {
+		e.name = e.fault.String()
+		sends = append(sends, e)
+	}
+	sends = append(sends,
+		event{name: end + " before it", death: diesBefore, does: nothing, cuts: true},
+		event{name: end + " after it", death: diesAfter, cuts: true})
+
+	a := alphabet{
+		atSend:  sends,
+		atRead:  {fine, {name: "Unavailable(0s)", fault: fakes.Unavailable(0)}, {name: "CutBody(9)", fault: fakes.CutBody(9)}},
+		atReply: {fine, {name: end, death: diesAfter}},
+		atWait:  {fine},
+	}
+	if s.Callers < 2 {
+		a[atWait] = append(a[atWait], event{name: "the process stalls for " + beyond.String(), wait: beyond})
+	}
+	if !s.Shared {
+		a[atVerdict] = []event{fine, {name: end, death: diesAfter}}
+		restarts := s.Restarts
+		if restarts == nil {
+			restarts = []time.Duration{time.Minute, 4 * time.Hour}
+		}
+		for _, d := range restarts {
+			a[atRestart] = append(a[atRestart], event{name: "after " + d.String(), wait: d})
+		}
+	}
+	if s.Jumps {
+		a[atClock] = []event{fine, {name: "behind"}, {name: "right"}, {name: "ahead"}}
+		a[atClock][1].wait, a[atClock][3].wait = -skew, skew
+	}
+	a[atTurn] = []event{{name: "A"}, {name: "B"}}
+	return a
+}
+
+// portal is a page that somebody on the way puts in place of the provider.
+var portal = fakes.Status(200, "<html>Please accept our terms</html>")
+
+// faults are the provider's for a send. With two callers none of them takes time
+// while it holds a request, so that their steps have an order.
+func (s *Scenario) faults(long, beyond time.Duration) []event {
+	attempt, _ := s.pace()
+	inFlight := time.Minute
+	if s.Callers > 1 {
+		inFlight = 15 * time.Second // a turn or two
+	}
+	list := []event{
+		{fault: fakes.LoseReply, cuts: true},
+		{fault: fakes.ResetAfterSend, cuts: true},
+		{fault: fakes.CutBody(9), cuts: true},
+		{fault: fakes.HTMLPage(200)},
+		{fault: fakes.HTMLPage(403)},
+		{fault: fakes.InFlight(inFlight), does: executesLater},
+		{fault: fakes.SaveError(500), does: fails},
+		{fault: fakes.SaveErrorNoEffect(500), does: failsBefore},
+		{fault: fakes.RefuseConnection, does: nothing, cuts: true},
+		{fault: fakes.Throttle(long), does: nothing},
+		{fault: fakes.Throttle(beyond), does: nothing},
+		{fault: fakes.Unavailable(0), does: nothing},
+		{fault: portal, does: nothing},
+		{fault: fakes.Redirect("https://elsewhere.example/"), does: nothing},
+		{fault: s.refusal, does: nothing},
+	}
+	if s.Callers < 2 {
+		list = append(list,
+			event{fault: fakes.Hang, cuts: true},
+			event{fault: fakes.Slow(2 * attempt), does: takesLong, cuts: true})
+	}
+	return list
+}

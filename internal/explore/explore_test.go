@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,12 +39,15 @@ func TestExplore(t *testing.T) {
 			most = 1
 		}
 	}
+	var total atomic.Int64
+	t.Cleanup(func() { t.Logf("%d schedules with up to %d faults", total.Load(), most) })
 	for _, s := range Scenarios() {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			started := time.Now()
 			r := Explore(s, max(1, most-s.Less), bubble(t))
-			t.Logf("%d schedules in %v", r.Schedules, time.Since(started))
+			total.Add(int64(r.Schedules))
+			t.Logf("%v: %d schedules in %v", s, r.Schedules, time.Since(started).Round(time.Millisecond))
 			if r.Failure != nil {
 				t.Errorf("%s%v", failureMark, r.Failure)
 			}
@@ -60,7 +64,7 @@ func TestSimulate(t *testing.T) {
 			t.Parallel()
 			started := time.Now()
 			r := Simulate(subjects, *seed, *payments, bubble(t))
-			t.Logf("%d payments with seed %d in %v", r.Schedules, *seed, time.Since(started))
+			t.Logf("%s: %d payments with seed %d in %v", name, r.Schedules, *seed, time.Since(started).Round(time.Millisecond))
 			if r.Failure != nil {
 				t.Errorf("%s%v", failureMark, r.Failure)
 			}

@@ -472,7 +472,9 @@ func TestLearnDuringAnotherTry(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, contract.EffectMaybe, v.Effect())
 		assert.False(t, s.entry(t).Settled)
+		dead.mu.Lock()
 		dead.fault = func(int, string) failure { return fails0 } // and the process dies
+		dead.mu.Unlock()
 		one.wait()
 		time.Sleep(3 * time.Minute)
 		result, err = pay(c)

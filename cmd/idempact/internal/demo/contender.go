@@ -109,6 +109,10 @@ func call(resp *http.Response, err error) (status int, whole bool) {
 // openIdempact returns this toolkit, with nothing set but its waits and what a
 // journal needs. With a journal it first settles what an earlier process left open.
 func openIdempact(ctx context.Context, s shop, t http.RoundTripper, j journal.Store) (payer, error) {
+	maxWait := 2 * time.Second // the throttles ask for up to a second
+	if j != nil {
+		maxWait /= 10 // an outage and a crash ask for nothing
+	}
 	client, err := retry.NewClient(s.adapter, &retry.Options{
 		Transport: t,
 		Journal:   j,

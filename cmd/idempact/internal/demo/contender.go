@@ -121,7 +121,7 @@ func openIdempact(ctx context.Context, s shop, t http.RoundTripper, j journal.St
 			return nil
 		},
 		MinWait: 20 * time.Millisecond,
-		MaxWait: 2 * time.Second,
+		MaxWait: maxWait,
 		OnAttempt: func(ctx context.Context, e retry.AttemptEvent) {
 			if events, ok := ctx.Value(storyKey{}).(*story); ok {
 				*events = append(*events, e)

@@ -98,16 +98,13 @@ func KeyTag(key string) string {
 // operations have one name only if the provider takes their keys for one. It is
 // what a journal keeps an operation under.
 func (t Terms) KeyIn(h http.Header, key string) string {
-	var space []string
-	if t.KeyScope != "" {
-		space = append(space, t.KeyScope)
-	}
+	space := []string{t.KeyScope}
 	for _, name := range canonicalNames(t.AccountHeaders) {
 		if values := HeaderValues(h, name); strings.Join(values, "") != "" {
 			space = append(space, fmt.Sprintf("%s: %q", name, values))
 		}
 	}
-	if len(space) == 0 && !strings.HasPrefix(key, "[") {
+	if len(space) == 1 && t.KeyScope == "" && !strings.HasPrefix(key, "[") {
 		return key
 	}
 	// A list of quoted words can be read in one way only, and a bare key never

@@ -274,3 +274,31 @@ func FuzzCheckKey(f *testing.F) {
 		require.Len(t, got.Header, 3, "the key, the user agent and the length")
 	})
 }
+
+// A key has one name in one space, and two spaces share none, whatever keys look like.
+func TestKeyIn(t *testing.T) {
+	terms := contract.Terms{KeyScope: "", AccountHeaders: []string{"x-account", "X-Context"}}
+	assert.Equal(t, "k", terms.KeyIn(nil, "k"))
+	assert.Equal(t, "k", terms.KeyIn(http.Header{"X-Account": {""}, "X-Other": {"a"}}, "k"), "what is not set names no space")
+	assert.Equal(t, "k", contract.Terms{AccountHeaders: []string{"X-New"}}.KeyIn(http.Header{"X-Account": {"a"}}, "k"))
+	turned := contract.Terms{AccountHeaders: []string{"X-Context", "X-Account", "X-New"}}
+	h := http.Header{"x-account": {"a"}, "X-Context": {"c"}}
+	assert.Equal(t, terms.KeyIn(h, "k"), turned.KeyIn(h, "k"), "neither order nor case, nor a header that the terms gain, renames a key")
+
+	names := map[string]bool{}
+	for _, key := range []string{"k", "[k", `["s"] k`, `[] k`, `[] ["s"] k`} {
+		for _, scope := range []string{"", "s", `s"] k`, "X-Account: [\"a\"]"} {
+			for _, h := range []http.Header{nil, {"X-Account": {"a"}}, {"X-Account": {"a", "b"}}, {"X-Context": {"a"}}, {"X-Account": {`a" "b`}}} {
+				terms.KeyScope = scope
+				name := terms.KeyIn(h, key)
+				assert.False(t, names[name], name)
+				names[name] = true
+			}
+		}
+	}
+}
+
+func TestWithAction(t *testing.T) {
+	assert.Empty(t, contract.ActionFrom(t.Context()))
+	assert.Equal(t, "pay", contract.ActionFrom(contract.WithAction(contract.WithAction(t.Context(), "refund"), "pay")))
+}

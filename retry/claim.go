@@ -183,7 +183,7 @@ func (f *flight) take(ctx context.Context, e journal.Entry) (ours bool, err erro
 	if f.again && f.fresh() != nil {
 		// Nothing was ever done under the key, and a new one is allowed: its age
 		// begins again.
-		f.firstSent = now
+		f.firstSent, f.skew = now, 0
 	}
 	next := e
 	next.Verdict, next.Settled, next.Skew = f.verdict, false, f.skew

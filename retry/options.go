@@ -51,7 +51,7 @@ type Options struct {
 	MaxErrorBytes   int64 // longest body of any other answer; 1 MiB
 
 	// Authorize adds credentials to a request before every send: first sends,
-	// resends, look-ups and reads. It may be called by several goroutines, and
+	// resends, look-ups, reads, and what a sweep does. It may be called by several goroutines, and
 	// changes headers only; what identifies the operation is put back after it.
 	// An error means that nothing was sent. Default: the credentials that the
 	// caller's request carries.

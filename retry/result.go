@@ -19,8 +19,8 @@ type Result struct {
 	// resolved. It is nil where no answer came.
 	Response *http.Response `json:"-"`
 
-	// Recorded says that the journal had the verdict, and the answer: nothing was
-	// sent by this call.
+	// Recorded says that the journal had the verdict, and the answer if one was kept:
+	// nothing was sent by this call.
 	Recorded bool
 }
 

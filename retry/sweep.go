@@ -105,7 +105,7 @@ func (c *Client) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error)
 // sweepAll handles the entries, a few at a time; nil is one that was skipped.
 func (c *Client) sweepAll(ctx context.Context, found []journal.Entry, o SweepOptions) []*Swept {
 	results := make([]*Swept, len(found))
-	slots := make(chan struct{}, o.Concurrency)
+	slots := make(chan struct{}, min(o.Concurrency, len(found)))
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i, e := range found {

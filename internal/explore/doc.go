@@ -16,9 +16,13 @@
 // a send, after it (the provider has the request, no answer came), after the reply
 // (an answer came, nothing was read of it), and before the verdict is returned. A
 // process that dies sends nothing any more, and what it was about to tell is lost.
-// A restart is a new client with the same request. As long as nothing remembers
-// the age of a key across processes, restarts happen while the key is young, and
-// the caller gives the rest of the key's life as the deadline of its context.
+// A restart is a new client with the same request. The clients have no journal yet,
+// and so nothing remembers the age of a key across processes: restarts happen while
+// the key is young, the caller gives the rest of the key's life as the deadline of
+// its context, and what a call tells is judged by what that call could know.
+//
+// Runs of a lone caller that come to one state go on alike, so only the first is
+// followed; see state, and the test that says so.
 //
 // Functions of this package belong inside a bubble of testing/synctest: they wait
 // for days.

@@ -30,8 +30,8 @@ type Scenario struct {
 	Less int
 
 	// Restarts are the times after which a process that died starts again. Nil is
-	// a minute and four hours; a journal that remembers the age of a key can take
-	// more than the key's life.
+	// a minute and four hours; with a journal, which remembers the age of a key, they
+	// may be longer than its life.
 	Restarts []time.Duration
 }
 

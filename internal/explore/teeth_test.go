@@ -104,7 +104,7 @@ func TestTeeth(t *testing.T) {
 			t.Log(found)
 		})
 	}
-	t.Run("I7: written ahead", func(t *testing.T) { t.Skip("there is no journal yet") })
+	t.Run("I7: written ahead", func(t *testing.T) { t.Skip("the explored clients have no journal yet") })
 }
 
 // replacements writes the patched copies and returns what the go command reads.

@@ -46,3 +46,22 @@ func ExampleStore() {
 	// 2 <nil>
 	// journal: the entry has changed since it was read
 }
+
+// A message that comes twice runs once. For writes to a database, give Once the Tx of
+// the transaction that writes: see the examples of package journal/sqlite.
+func ExampleOnce() {
+	ctx := context.Background()
+	store := journal.NewMemory()
+	id := journal.ID{Provider: "orders queue", Key: "message 7"}
+	for range 2 {
+		result, err := journal.Once(ctx, store, id, "", func(context.Context) ([]byte, error) {
+			fmt.Println("running")
+			return []byte("invoice 7"), nil
+		})
+		fmt.Println(string(result), err)
+	}
+	// Output:
+	// running
+	// invoice 7 <nil>
+	// invoice 7 <nil>
+}

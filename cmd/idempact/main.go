@@ -25,7 +25,8 @@ const usage = `usage: idempact demo [flags]
 
 Commands:
   demo   pay through a naive client, go-retryablehttp and idempact while answers
-         get lost, and count what really happened
+         get lost, then after an outage and a restart, and count what really
+         happened
 
 idempact demo -h lists its flags.
 `
@@ -58,7 +59,7 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("idempact demo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	seed := flags.Uint64("seed", 1, "seed of the faults: the same seed, the same faults")
-	payments := flags.Int("payments", 200, "payments at each provider through each client, 1 to 10000")
+	payments := flags.Int("payments", 200, "payments at each provider through each client, 1 to 10000; a job that runs twice has a quarter")
 	asJSON := flags.Bool("json", false, "print the report as JSON")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

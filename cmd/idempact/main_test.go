@@ -19,7 +19,7 @@ func TestDemoJSON(t *testing.T) {
 	var report demo.Report
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &report))
 	assert.EqualValues(t, 3, report.Seed)
-	assert.Len(t, report.Rows, 6)
+	assert.Len(t, report.Rows, 14)
 	assert.True(t, report.Truthful())
 }
 
@@ -33,6 +33,7 @@ func TestJudge(t *testing.T) {
 		{demo.Row{Client: "idempact", Duplicates: 1}, exitFalse},
 		{demo.Row{Client: "idempact", FailedThoughMoved: 1}, exitFalse},
 		{demo.Row{Client: "idempact", SucceededThoughNot: 1}, exitFalse},
+		{demo.Row{Client: "idempact", Scenario: "died and restarted", Duplicates: 1}, exitFalse},
 		{demo.Row{Client: "naive, fresh key a try", Duplicates: 9}, exitOK},
 	} {
 		var stderr bytes.Buffer

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/journal"
 	"github.com/idempact/idempact/retry"
 )
 
@@ -28,7 +29,9 @@ type payer func(ctx context.Context, base string, p payment) (told, story)
 // differs is whether and under which key a client sends again.
 type contender struct {
 	name string
-	open func(s shop, t http.RoundTripper) (payer, error)
+	// open starts the client in a new process. The journal is nil where nothing is
+	// to outlive the call; only idempact has a use for one.
+	open func(ctx context.Context, s shop, t http.RoundTripper, j journal.Store) (payer, error)
 }
 
 func contenders() []contender {
@@ -39,11 +42,14 @@ func contenders() []contender {
 	}
 }
 
-const tries = 5
+const (
+	tries      = 5
+	sweepLimit = 10_000 // more than one run of the demo leaves open
+)
 
 // openNaive returns the client that people write first: try again on anything
 // that is not an answer, each time as a new request.
-func openNaive(s shop, t http.RoundTripper) (payer, error) {
+func openNaive(_ context.Context, s shop, t http.RoundTripper, _ journal.Store) (payer, error) {
 	client := &http.Client{Transport: t}
 	return func(ctx context.Context, base string, p payment) (told, story) {
 		for range tries {
@@ -67,7 +73,7 @@ func openNaive(s shop, t http.RoundTripper) (payer, error) {
 
 // openRetryable returns go-retryablehttp with its own policy and number of tries,
 // and one key a payment. Its waits are a hundredth of its defaults.
-func openRetryable(s shop, t http.RoundTripper) (payer, error) {
+func openRetryable(_ context.Context, s shop, t http.RoundTripper, _ journal.Store) (payer, error) {
 	client := retryablehttp.NewClient()
 	client.HTTPClient = &http.Client{Transport: t}
 	client.Logger = nil
@@ -100,12 +106,22 @@ func call(resp *http.Response, err error) (status int, whole bool) {
 	return resp.StatusCode, err == nil && json.Valid(body)
 }
 
-// openIdempact returns this toolkit, with nothing set but its waits.
-func openIdempact(s shop, t http.RoundTripper) (payer, error) {
+// openIdempact returns this toolkit, with nothing set but its waits and what a
+// journal needs. With a journal it first settles what an earlier process left open.
+func openIdempact(ctx context.Context, s shop, t http.RoundTripper, j journal.Store) (payer, error) {
+	maxWait := 2 * time.Second // the throttles ask for up to a second
+	if j != nil {
+		maxWait /= 10 // an outage and a crash ask for nothing
+	}
 	client, err := retry.NewClient(s.adapter, &retry.Options{
 		Transport: t,
-		MinWait:   20 * time.Millisecond,
-		MaxWait:   2 * time.Second,
+		Journal:   j,
+		Authorize: func(r *http.Request) error {
+			r.Header.Set("Authorization", credentials)
+			return nil
+		},
+		MinWait: 20 * time.Millisecond,
+		MaxWait: maxWait,
 		OnAttempt: func(ctx context.Context, e retry.AttemptEvent) {
 			if events, ok := ctx.Value(storyKey{}).(*story); ok {
 				*events = append(*events, e)
@@ -114,6 +130,11 @@ func openIdempact(s shop, t http.RoundTripper) (payer, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if j != nil {
+		if _, err := client.Sweep(ctx, retry.SweepOptions{Limit: sweepLimit, Concurrency: workers}); err != nil {
+			return nil, err
+		}
 	}
 	return func(ctx context.Context, base string, p payment) (told, story) {
 		var events story

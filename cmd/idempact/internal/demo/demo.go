@@ -1,6 +1,6 @@
 // Package demo makes the same payments through three clients while the same
-// answers get lost, and compares what each client reported with the providers'
-// ledgers.
+// answers get lost, and then through two of them in jobs that run twice, and
+// compares what each client reported with the providers' ledgers.
 package demo
 
 import (
@@ -21,8 +21,8 @@ type Config struct {
 	// goroutine at a time.
 	Progress func(done, total int)
 
-	// Memory reaches the fakes in memory and not over loopback TCP, which lets a
-	// test run in virtual time.
+	// Memory reaches the fakes in memory and not over loopback TCP, and keeps the
+	// journal there and not in a file, which lets a test run in virtual time.
 	Memory bool
 	// Only names the one client to run, "" for all.
 	Only string
@@ -50,26 +50,35 @@ const workers = 32
 
 // Run makes all payments and returns the report.
 func Run(ctx context.Context, c Config) (*Report, error) {
-	type job struct {
-		shop   shop
-		client contender
+	var jobs []func() (run, error)
+	counter := &counter{progress: c.Progress}
+	add := func(payments int, job func() (run, error)) {
+		counter.total += payments
+		jobs = append(jobs, job)
 	}
-	var jobs []job
 	for _, s := range shops() {
 		for _, k := range contenders() {
-			if c.Only == "" || c.Only == k.name {
-				jobs = append(jobs, job{s, k})
+			if c.runs(k) {
+				add(c.Payments, func() (run, error) { return pay(ctx, c, s, k, counter) })
+			}
+		}
+	}
+	plain := len(jobs)
+	for _, again := range scenarios() {
+		for _, s := range shops() {
+			for _, k := range contenders() {
+				if c.runs(k) && k.name != naiveName {
+					add(2*c.again(), func() (run, error) { return payTwice(ctx, c, s, k, again, counter) })
+				}
 			}
 		}
 	}
 	report := &Report{Seed: c.Seed, Payments: c.Payments, Rows: make([]Row, len(jobs))}
-	total := len(jobs) * c.Payments
-	counter := &counter{total: total, progress: c.Progress}
 	runs := make([]run, len(jobs))
 	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for i, j := range jobs {
-		wg.Go(func() { runs[i], errs[i] = pay(ctx, c, j.shop, j.client, counter) })
+	for i, job := range jobs {
+		wg.Go(func() { runs[i], errs[i] = job() })
 	}
 	wg.Wait()
 	for i := range jobs {
@@ -78,12 +87,19 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		}
 		report.Rows[i] = runs[i].row()
 	}
-	report.Timeline = timelineOf(runs)
+	report.Timeline = timelineOf(runs[:plain])
 	return report, ctx.Err()
 }
 
+func (c Config) runs(k contender) bool { return c.Only == "" || c.Only == k.name }
+
+// again is how many payments a job has that runs twice: fewer, since most of them
+// wait for a provider that is not there.
+func (c Config) again() int { return max(c.Payments/4, 1) }
+
 // run is what came of one provider's payments through one client.
 type run struct {
+	scenario string // "" where the job runs once
 	shop     string
 	client   string
 	payments []payment
@@ -97,22 +113,40 @@ type run struct {
 func pay(ctx context.Context, c Config, s shop, k contender, done *counter) (run, error) {
 	server := s.fake(&fakes.Options{Seed: c.Seed})
 	defer server.Close()
-	base, transport := "http://provider.example", server.Transport()
-	if !c.Memory {
-		base, transport = server.URL(), server.TCPTransport()
-	}
+	base, transport := c.reach(server)
 	defer closeIdle(transport)
-	r := run{shop: s.name, client: k.name, payments: schedule(c.Seed, s.name, c.Payments)}
-	r.told, r.stories = make([]told, c.Payments), make([]story, c.Payments)
+	r := newRun(s, k, schedule(c.Seed, s.name, c.Payments))
 	for _, p := range r.payments {
 		server.ScriptWhen(func(q *http.Request) bool {
 			return q.Method == http.MethodPost && q.Header.Get(orderHeader) == p.order
 		}, p.faults...)
 	}
-	client, err := k.open(s, transport)
+	client, err := k.open(ctx, s, transport, nil)
 	if err != nil {
 		return r, fmt.Errorf("%s at %s: %w", k.name, s.name, err)
 	}
+	r.job(ctx, client, base, done)
+	r.audit(s, server)
+	return r, nil
+}
+
+// reach returns how a fake is reached.
+func (c Config) reach(server *fakes.Server) (base string, t http.RoundTripper) {
+	if c.Memory {
+		return "http://provider.example", server.Transport()
+	}
+	return server.URL(), server.TCPTransport()
+}
+
+func newRun(s shop, k contender, payments []payment) run {
+	return run{
+		shop: s.name, client: k.name, payments: payments,
+		told: make([]told, len(payments)), stories: make([]story, len(payments)),
+	}
+}
+
+// job makes every payment, many at a time.
+func (r *run) job(ctx context.Context, client payer, base string, done *counter) {
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range workers {
@@ -128,9 +162,12 @@ func pay(ctx context.Context, c Config, s shop, k contender, done *counter) (run
 	}
 	close(next)
 	wg.Wait()
+}
+
+// audit reads the provider's books.
+func (r *run) audit(s shop, server *fakes.Server) {
 	r.effects = s.count(server.Effects(), r.payments)
 	r.requests = len(server.Requests()) + server.Refused()
-	return r, nil
 }
 
 func closeIdle(t http.RoundTripper) {

@@ -16,6 +16,7 @@ type Report struct {
 
 // Row is what came of the payments at one provider through one client.
 type Row struct {
+	Scenario           string  `json:"scenario,omitempty"` // "" where the job runs once
 	Provider           string  `json:"provider"`
 	Client             string  `json:"client"`
 	Payments           int     `json:"payments"`
@@ -28,7 +29,7 @@ type Row struct {
 }
 
 func (r run) row() Row {
-	row := Row{Provider: r.shop, Client: r.client, Payments: len(r.payments)}
+	row := Row{Scenario: r.scenario, Provider: r.shop, Client: r.client, Payments: len(r.payments)}
 	for i, n := range r.effects {
 		row.Effects += n
 		row.Duplicates += max(n-1, 0)
@@ -60,18 +61,10 @@ func (r *Report) Truthful() bool {
 func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%d payments at each provider through each client, with the same faults (seed %d):\n", r.Payments, r.Seed)
 	fmt.Fprintf(w, "lost and cut answers, saved 500s, requests still in flight, throttles, refused connections.\n\n")
-	const line = "%-30s %9s %8s %11s %13s %15s %8s %10s\n"
-	fmt.Fprintf(w, line, "", "payments", "effects", "duplicates", "failed, but", "succeeded, but", "unknown", "requests")
-	fmt.Fprintf(w, line, "", "", "", "", "money moved", "it did not", "", "a payment")
-	provider := ""
-	for _, row := range r.Rows {
-		if row.Provider != provider {
-			provider = row.Provider
-			fmt.Fprintln(w, provider)
-		}
-		fmt.Fprintf(w, line, "  "+row.Client, fmt.Sprint(row.Payments), fmt.Sprint(row.Effects), fmt.Sprint(row.Duplicates),
-			fmt.Sprint(row.FailedThoughMoved), fmt.Sprint(row.SucceededThoughNot), fmt.Sprint(row.Unknown),
-			fmt.Sprintf("%.2f", row.RequestsPerPayment))
+	r.writeTable(w, "")
+	for _, again := range scenarios() {
+		fmt.Fprintf(w, "\n%s\n\n", again.told)
+		r.writeTable(w, again.name)
 	}
 	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Unknown > 0 }) {
 		fmt.Fprintf(w, "\nUnknown is no failure: the provider bound the key to an error that does not tell, and no\nlook-up can prove that there is no payment.\n")
@@ -80,4 +73,24 @@ func (r *Report) WriteText(w io.Writer) error {
 		return nil
 	}
 	return r.Timeline.writeText(w)
+}
+
+// writeTable writes the rows of one scenario.
+func (r *Report) writeTable(w io.Writer, scenario string) {
+	const line = "%-30s %9s %8s %11s %13s %15s %8s %10s\n"
+	fmt.Fprintf(w, line, "", "payments", "effects", "duplicates", "failed, but", "succeeded, but", "unknown", "requests")
+	fmt.Fprintf(w, line, "", "", "", "", "money moved", "it did not", "", "a payment")
+	provider := ""
+	for _, row := range r.Rows {
+		if row.Scenario != scenario {
+			continue
+		}
+		if row.Provider != provider {
+			provider = row.Provider
+			fmt.Fprintln(w, provider)
+		}
+		fmt.Fprintf(w, line, "  "+row.Client, fmt.Sprint(row.Payments), fmt.Sprint(row.Effects), fmt.Sprint(row.Duplicates),
+			fmt.Sprint(row.FailedThoughMoved), fmt.Sprint(row.SucceededThoughNot), fmt.Sprint(row.Unknown),
+			fmt.Sprintf("%.2f", row.RequestsPerPayment))
+	}
 }

@@ -19,6 +19,8 @@ import (
 // provider reads it.
 const orderHeader = "X-Demo-Order"
 
+const credentials = "Bearer demo"
+
 // shop is one provider and how a payment is asked of it.
 type shop struct {
 	name    string
@@ -71,7 +73,7 @@ func newRequest(ctx context.Context, target, contentType, body string, p payment
 		return nil, fmt.Errorf("making a request: %w", err)
 	}
 	r.Header.Set("Content-Type", contentType)
-	r.Header.Set("Authorization", "Bearer demo")
+	r.Header.Set("Authorization", credentials)
 	r.Header.Set(orderHeader, p.order)
 	return r, nil
 }

@@ -400,6 +400,23 @@ func TestRefusedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestUnrecordedWait: the wait that the provider asked for is told, if it cannot be
+// recorded.
+func TestUnrecordedWait(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		s.fault = func(n int, _ string) failure {
+			if n > 1 {
+				return fails0
+			}
+			return works
+		}
+		p := newProvider(respond(429, `{}`, "Retry-After: 600"))
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Unknown, result, err)
+		assert.Equal(t, 10*time.Minute, result.RetryAfter)
+	})
+}
+
 // TestCrash: a process ends at each boundary, and another one finishes what it
 // began, with the same bytes: one payment, and the truth.
 func TestCrash(t *testing.T) {

@@ -30,6 +30,10 @@ func judge(op *operation, log []fakes.Request) []string {
 	o.same()
 	o.wire()
 	o.waits()
+	if op.Remembered {
+		o.young()
+		o.remembers()
+	}
 	for _, t := range op.tellings {
 		o.truth(t)
 		o.settled(t)
@@ -114,6 +118,52 @@ func (o *oracle) waits() {
 		if !x.answered.IsZero() {
 			floor[own], floor[shared] = x.answered.Add(x.asked), x.answered.Add(x.asked)
 		}
+	}
+}
+
+// young: no send when the provider may have forgotten the key since the first send,
+// of whatever process, that counts: of the others the clients may know that they did
+// nothing, and begin anew.
+func (o *oracle) young() {
+	var first time.Time
+	life, bounded := o.life()
+	for _, x := range o.exchanges {
+		switch age := x.at.Sub(first); {
+		case x.read:
+		case !first.IsZero():
+			if bounded && age >= life {
+				o.object("send %q of a new process at the key's age of %v", x.tag, age)
+			}
+		case o.ages(x):
+			first = x.at
+		}
+	}
+}
+
+// ages reports whether the key has an age since the exchange: it took effect, or its
+// process ended around it, and the provider has no list that shows that it did not.
+func (op *operation) ages(x *exchange) bool {
+	return x.event.does != nothing && x.event.does != failsBefore || !op.Lists && (x.event.death != lives || x.lost)
+}
+
+// remembers: what a caller was told of the end of an operation, the next one is told
+// as well, and nothing is sent for it.
+func (o *oracle) remembers() {
+	for i, t := range o.tellings {
+		if t.status != contract.Succeeded && t.status != contract.Declined {
+			continue
+		}
+		for _, x := range o.exchanges[t.to:] {
+			if !x.read {
+				o.object("send %q came after %c was told %q", x.tag, t.caller, t.status)
+			}
+		}
+		for _, later := range o.tellings[i+1:] {
+			if later.status != t.status || later.resource != t.resource {
+				o.object("%c was told %q of %s, and later %q of %s", t.caller, t.status, t.resource, later.status, later.resource)
+			}
+		}
+		return
 	}
 }
 
@@ -219,5 +269,5 @@ func (o *oracle) spent() bool {
 func (o *oracle) old(t *telling) bool {
 	life, bounded := o.life()
 	_, comeBack := o.pace()
-	return bounded && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
+	return bounded && !o.began.IsZero() && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
 }

@@ -119,6 +119,7 @@ func (f *flight) attempt(ctx context.Context) {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
 	f.verdict = contract.Fold(f.verdict, f.client.classify(f.call(), reply))
+	f.floor = reply.At.Add(f.verdict.Last.RetryAfter)
 	if id := f.verdict.Last.RequestID; id != "" {
 		f.requestID = id
 	}

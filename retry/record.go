@@ -108,7 +108,7 @@ func (f *flight) conclude(ctx context.Context) {
 func (f *flight) unrecorded(err error) {
 	f.causes = append([]error{&UnrecordedError{Verdict: own(f.verdict), Err: err}}, f.causes...)
 	f.verdict = contract.Verdict{Attempts: f.verdict.Attempts, Outcome: contract.Outcome{
-		RetryAfter: f.verdict.RetryAfter,
+		RetryAfter: max(f.verdict.RetryAfter, time.Until(f.floor)),
 		Reason:     "what came of it could not be recorded in the journal; the cause has it",
 	}}
 }

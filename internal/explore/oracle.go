@@ -126,24 +126,28 @@ func (o *oracle) waits() {
 // nothing, and begin anew.
 func (o *oracle) young() {
 	var first time.Time
+	if len(o.ledger) > 0 {
+		first = o.ledger[0].Time
+	}
 	life, bounded := o.life()
 	for _, x := range o.exchanges {
-		switch age := x.at.Sub(first); {
-		case x.read:
-		case !first.IsZero():
-			if bounded && age >= life {
-				o.object("send %q of a new process at the key's age of %v", x.tag, age)
-			}
-		case o.ages(x):
+		if x.read {
+			continue
+		}
+		if age := x.at.Sub(first); bounded && !first.IsZero() && age >= life {
+			o.object("send %q at the age of %v, which the key has since another process sent it", x.tag, age)
+		}
+		if o.counts(x) && (first.IsZero() || x.at.Before(first)) {
 			first = x.at
 		}
 	}
 }
 
-// ages reports whether the key has an age since the exchange: it took effect, or its
-// process ended around it, and the provider has no list that shows that it did not.
-func (op *operation) ages(x *exchange) bool {
-	return x.event.does != nothing && x.event.does != failsBefore || !op.Lists && (x.event.death != lives || x.lost)
+// counts reports whether the key has an age since the exchange, also where it took
+// no effect: it could have, or its process ended around it, and the provider has no
+// list that shows that it did not.
+func (op *operation) counts(x *exchange) bool {
+	return !op.Lists && (x.event.does != nothing && x.event.does != failsBefore || x.event.death != lives || x.lost)
 }
 
 // remembers: what a caller was told of the end of an operation, the next one is told

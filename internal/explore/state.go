@@ -63,7 +63,7 @@ func (c *caller) state() string {
 func (c *caller) remembered(b []byte, add func(time.Time)) []byte {
 	add(c.began)
 	for _, x := range c.op.exchanges {
-		if !x.read && c.op.ages(x) {
+		if !x.read && c.op.counts(x) {
 			add(x.at)
 			break
 		}

@@ -68,7 +68,10 @@ func Scenarios() []Scenario {
 		all = append(all, Scenario{Subject: s, Callers: 2, Less: 3}, Scenario{Subject: s, Callers: 2, Shared: true, Less: 2})
 	}
 	for _, s := range []Subject{StripeV1, ZeptoCore} {
-		all = append(all, Scenario{Subject: s, Remembered: true, Less: 1})
+		all = append(all, Scenario{Subject: s, Remembered: true, Less: 1}, Scenario{Subject: s, Remembered: true, Hasty: true, Less: 2})
+	}
+	for _, s := range []Subject{StripeV2, PayTo, StripeDecline, StripeCapture} {
+		all = append(all, Scenario{Subject: s, Remembered: true, Less: 2})
 	}
 	return all
 }

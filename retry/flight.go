@@ -19,6 +19,7 @@ type flight struct {
 	sends   int           // in this run
 	next    contract.Step // what decide said of the last answer,
 	wait    time.Duration // after which wait,
+	floor   time.Time     // before which the provider wants no other send, by its last answer
 	later   bool          // and whether that is for the caller to sit out
 	causes  []error       // why requests brought no answer, and why the run ended
 

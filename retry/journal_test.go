@@ -383,6 +383,40 @@ func TestRunsAgain(t *testing.T) {
 	}
 }
 
+// TestRefusedMeanwhile: a refusal after a lost answer leaves the doubt, and the next
+// call sends again: the credentials may be mended, and the key is young.
+func TestRefusedMeanwhile(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(drop(), respond(401, `{}`), respond(401, `{}`), created())
+		for _, sends := range []int{2, 3} {
+			result, err := pay(newClient(t, p, nil, &Options{Journal: s}))
+			wantVerdict(t, contract.Unknown, result, err)
+			require.Equal(t, sends, p.count(), "one send a call can be refused")
+			time.Sleep(time.Minute)
+		}
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s.other()}))
+		wantVerdict(t, contract.Succeeded, result, err)
+		assert.Equal(t, 4, p.count())
+	})
+}
+
+// TestUnrecordedWait: the wait that the provider asked for is told, if it cannot be
+// recorded.
+func TestUnrecordedWait(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		s.fault = func(n int, _ string) failure {
+			if n > 1 {
+				return fails0
+			}
+			return works
+		}
+		p := newProvider(respond(429, `{}`, "Retry-After: 600"))
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Unknown, result, err)
+		assert.Equal(t, 10*time.Minute, result.RetryAfter)
+	})
+}
+
 // TestCrash: a process ends at each boundary, and another one finishes what it
 // began, with the same bytes: one payment, and the truth.
 func TestCrash(t *testing.T) {

@@ -119,6 +119,7 @@ func (f *flight) attempt(ctx context.Context) {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
 	f.verdict = contract.Fold(f.verdict, f.client.classify(f.call(), reply))
+	f.floor = reply.At.Add(f.verdict.Last.RetryAfter)
 	if id := f.verdict.Last.RequestID; id != "" {
 		f.requestID = id
 	}
@@ -198,7 +199,8 @@ func (f *flight) decide(ctx context.Context) {
 	if f.hold != nil && f.sends == 0 {
 		f.wait = asked // the last send was long ago
 	}
-	again := f.again && f.sends == 0
+	// A refusal of the last run need not be one of this run: credentials are mended.
+	again := f.sends == 0 && (f.again || f.hold != nil && v.Last.Status == contract.Rejected && !v.Last.NoResend)
 	if asked > 0 && !f.fits(ctx, f.wait) {
 		f.wait = asked // no more than that, where there is no time for it
 	}

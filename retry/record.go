@@ -103,11 +103,13 @@ func (f *flight) conclude(ctx context.Context) {
 	}
 }
 
-// unrecorded takes back what the journal does not know.
+// unrecorded takes back what the journal does not know, but for the wait that the
+// provider asked for: nobody else can tell it.
 func (f *flight) unrecorded(err error) {
 	f.causes = append([]error{&UnrecordedError{Verdict: own(f.verdict), Err: err}}, f.causes...)
 	f.verdict = contract.Verdict{Attempts: f.verdict.Attempts, Outcome: contract.Outcome{
-		Reason: "what came of it could not be recorded in the journal; the cause has it",
+		RetryAfter: max(f.verdict.RetryAfter, time.Until(f.floor)),
+		Reason:     "what came of it could not be recorded in the journal; the cause has it",
 	}}
 }
 

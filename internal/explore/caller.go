@@ -21,6 +21,8 @@ type caller struct {
 	cancel  context.CancelFunc
 	died    atomic.Bool
 	last    retry.AttemptEvent // of this call; zero before the first
+	began   time.Time          // this call
+	audits  bool               // nothing goes wrong with it any more
 }
 
 // maxCalls is after how many calls a caller gives up. Every one of them but the
@@ -38,7 +40,7 @@ func (c *caller) pick(k kind) event {
 		return event{}
 	}
 	c.counts[k]++
-	if len(events) == 1 {
+	if len(events) == 1 || c.audits {
 		return events[0]
 	}
 	var state func() string
@@ -63,6 +65,27 @@ func (c *caller) die() {
 }
 
 func (c *caller) run() {
+	c.act()
+	if c.op.Remembered && !c.op.abandoned {
+		c.audit()
+	}
+}
+
+// audit asks for the operation again, from new processes and with no fault: soon,
+// and when the provider has forgotten the key.
+func (c *caller) audit() {
+	_, soon := c.op.pace()
+	c.audits = true
+	for _, wait := range []time.Duration{soon, c.op.horizon() + time.Hour} {
+		c.op.fake.Client().CloseIdleConnections()
+		time.Sleep(wait)
+		c.process = newProcess(c.op)
+		c.call().calls = 0
+	}
+}
+
+// act calls until there is nothing left to do.
+func (c *caller) act() {
 	for c.calls < maxCalls {
 		if c.process == nil {
 			c.process = newProcess(c.op)
@@ -88,7 +111,7 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 		c.process = nil
 		op.fake.Client().CloseIdleConnections()
 		wait = c.pick(atRestart).wait
-		return wait, op.mayRepeat(wait, true)
+		return wait, op.mayRepeat(wait, true) || op.Remembered
 	}
 	defer func() { t.final = !again }()
 	_, comeBack := op.pace()
@@ -108,6 +131,7 @@ func (c *caller) call() *telling {
 	c.calls++
 	c.died.Store(false)
 	c.last = retry.AttemptEvent{}
+	c.began = time.Now()
 	ctx := context.WithValue(context.Background(), callerKey{}, c)
 	ctx, c.cancel = context.WithCancel(ctx)
 	defer c.cancel()
@@ -117,7 +141,7 @@ func (c *caller) call() *telling {
 		defer stop()
 	}
 	p := c.process
-	result, err := p.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
+	result, err := c.do(ctx)
 	if c.op.abandoned || c.died.Load() || !c.op.Shared && c.pick(atVerdict).death != lives {
 		p.dead.Store(true)
 		return nil
@@ -130,6 +154,17 @@ func (c *caller) call() *telling {
 	}
 	c.op.end(p, t)
 	return t
+}
+
+// do makes the call itself, which ends in the middle of it if the journal sees the
+// process die.
+func (c *caller) do(ctx context.Context) (result *retry.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil && p != any(died{}) {
+			panic(p)
+		}
+	}()
+	return c.process.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
 }
 
 // told returns the status that an error tells.

@@ -12,14 +12,21 @@
 // After each run an oracle judges it. It knows the fake's ledger, what went over
 // the wire, and what the callers were told; no adapter, and no rule of folding.
 //
-// A process is seen through its http.RoundTripper alone. Its boundaries are: before
-// a send, after it (the provider has the request, no answer came), after the reply
-// (an answer came, nothing was read of it), and before the verdict is returned. A
-// process that dies sends nothing any more, and what it was about to tell is lost.
-// A restart is a new client with the same request. The clients have no journal yet,
-// and so nothing remembers the age of a key across processes: restarts happen while
-// the key is young, the caller gives the rest of the key's life as the deadline of
-// its context, and what a call tells is judged by what that call could know.
+// A process is seen through its http.RoundTripper, and through its journal.Store if
+// it has one. Its boundaries are: before a send, after it (the provider has the
+// request, no answer came), after the reply (an answer came, nothing was read of it),
+// before and after each write of the journal, and before the verdict is returned. A
+// process that dies sends and writes nothing any more, and what it was about to tell
+// is lost. A restart is a new client with the same request.
+//
+// Without a journal nothing remembers the age of a key across processes: restarts
+// happen while the key is young, the caller gives the rest of the key's life as the
+// deadline of its context, and what a call tells is judged by what that call could
+// know. The journal of a scenario that is remembered outlives its processes. They
+// restart while the lease of the dead one lasts, which they wait out, or when the
+// provider has forgotten the key; the callers' contexts have no deadline, and the age
+// of a key is that of its first send by any process. In the end new processes ask
+// again: what was told to be done is told again, and nothing is sent for it.
 //
 // Runs of a lone caller that come to one state go on alike, so only the first is
 // followed; see state, and the test that says so.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/journal"
 )
 
 // operation is one business action in one run, and the record of it.
@@ -18,14 +19,17 @@ type operation struct {
 	prepared string
 	fake     *fakes.Server
 	turns    *turns // nil for one caller
+	store    journal.Store
 
 	mu        sync.Mutex
 	chooser   chooser
 	exchanges []*exchange
 	tellings  []*telling
 
-	began     time.Time // from when on the provider may know the key
-	abandoned bool      // by the chooser
+	began     time.Time  // from when on the provider may know the key; zero while it cannot
+	away      time.Time  // until when the journal is
+	id        journal.ID // of the entry; zero before there is one
+	abandoned bool       // by the chooser
 
 	doubt bool // what was sent since then may have taken effect, for all its caller was told
 }
@@ -33,6 +37,9 @@ type operation struct {
 func newOperation(s *Scenario, fake *fakes.Server, order string, c chooser) *operation {
 	a := s.alphabet()
 	op := &operation{Scenario: s, alphabet: &a, order: order, fake: fake, chooser: c}
+	if s.Remembered {
+		op.store = journal.NewMemory()
+	}
 	if s.prepare != nil {
 		op.prepared = s.prepare(fake)
 	}
@@ -111,9 +118,20 @@ func (op *operation) ours(r fakes.Request) bool {
 	return strings.HasPrefix(r.Header.Get(tagHeader), op.order+" ")
 }
 
+// written notes that the operation is in the journal, from which on its key has an
+// age.
+func (op *operation) written(id journal.ID) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.id = id
+	if op.began.IsZero() {
+		op.began = time.Now()
+	}
+}
+
 // begin notes that a call begins, and returns the end of the key's life where
-// there was a call before: no client remembers when the key was first sent, so its
-// callers do.
+// there was a call before: no client without a journal remembers when the key was
+// first sent, so its callers do.
 func (op *operation) begin(p *process) (end time.Time) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -124,9 +142,9 @@ func (op *operation) begin(p *process) (end time.Time) {
 	p.calls++
 	life, bounded := op.life()
 	switch {
-	case op.began.IsZero():
+	case op.began.IsZero() && (op.id != journal.ID{} || !op.Remembered):
 		op.began = time.Now()
-	case bounded:
+	case bounded && !op.Remembered:
 		return op.began.Add(life)
 	}
 	return time.Time{}
@@ -152,5 +170,5 @@ func (op *operation) mayRepeat(wait time.Duration, doubt bool) bool {
 		return true
 	}
 	life, bounded := op.life()
-	return !op.Keyless && (!bounded || time.Since(op.began)+wait < life)
+	return !op.Keyless && (!bounded || op.began.IsZero() || time.Since(op.began)+wait < life)
 }

@@ -30,6 +30,10 @@ func judge(op *operation, log []fakes.Request) []string {
 	o.same()
 	o.wire()
 	o.waits()
+	if op.Remembered {
+		o.young()
+		o.remembers()
+	}
 	for _, t := range op.tellings {
 		o.truth(t)
 		o.settled(t)
@@ -114,6 +118,56 @@ func (o *oracle) waits() {
 		if !x.answered.IsZero() {
 			floor[own], floor[shared] = x.answered.Add(x.asked), x.answered.Add(x.asked)
 		}
+	}
+}
+
+// young: no send when the provider may have forgotten the key since the first send,
+// of whatever process, that counts: of the others the clients may know that they did
+// nothing, and begin anew.
+func (o *oracle) young() {
+	var first time.Time
+	if len(o.ledger) > 0 {
+		first = o.ledger[0].Time
+	}
+	life, bounded := o.life()
+	for _, x := range o.exchanges {
+		if x.read {
+			continue
+		}
+		if age := x.at.Sub(first); bounded && !first.IsZero() && age >= life {
+			o.object("send %q at the age of %v, which the key has since another process sent it", x.tag, age)
+		}
+		if o.counts(x) && (first.IsZero() || x.at.Before(first)) {
+			first = x.at
+		}
+	}
+}
+
+// counts reports whether the key has an age since the exchange, also where it took
+// no effect: it could have, or its process ended around it, and the provider has no
+// list that shows that it did not.
+func (op *operation) counts(x *exchange) bool {
+	return !op.Lists && (x.event.does != nothing && x.event.does != failsBefore || x.event.death != lives || x.lost)
+}
+
+// remembers: what a caller was told of the end of an operation, the next one is told
+// as well, and nothing is sent for it.
+func (o *oracle) remembers() {
+	for i, t := range o.tellings {
+		if t.status != contract.Succeeded && t.status != contract.Declined {
+			continue
+		}
+		for _, x := range o.exchanges[t.to:] {
+			if !x.read {
+				o.object("send %q came after %c was told %q", x.tag, t.caller, t.status)
+			}
+		}
+		for _, later := range o.tellings[i+1:] {
+			if later.status != t.status || later.resource != t.resource {
+				o.object("%c was told %q of %s, and later %q of %s", t.caller, t.status, t.resource, later.status, later.resource)
+			}
+		}
+		return
 	}
 }
 
@@ -219,5 +273,5 @@ func (o *oracle) spent() bool {
 func (o *oracle) old(t *telling) bool {
 	life, bounded := o.life()
 	_, comeBack := o.pace()
-	return bounded && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
+	return bounded && !o.began.IsZero() && t.at.Add(max(t.wait, comeBack)).Sub(o.began) >= life
 }

@@ -36,6 +36,9 @@ func newProcess(op *operation) *process {
 	if !op.Hasty {
 		o.MaxElapsed, o.MaxWait = 4*op.horizon(), 2*op.horizon()
 	}
+	if op.Remembered {
+		o.Journal = diary{op.store, p}
+	}
 	client, err := retry.NewClient(op.adapter, o)
 	if err != nil {
 		panic(err) // the options are this package's
@@ -68,6 +71,7 @@ type exchange struct {
 	content string // all that must be the same on every send
 	event   event
 
+	lost     bool          // the process died when an answer had come
 	answered time.Time     // when an answer came to the process; zero if none did
 	asked    time.Duration // the wait in it
 }
@@ -111,6 +115,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if !read && c.pick(atReply).death != lives {
+		x.lost = true
 		c.die()
 		resp.Body.Close()
 		return nil, r.Context().Err()

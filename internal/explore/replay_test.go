@@ -50,6 +50,25 @@ func TestReplay(t *testing.T) {
 		`stripe v1 capture
 		A send 1: HTMLPage(200)
 		A send 2: LoseReply`,
+		// A refusal after a lost answer is what the journal has last, and the next call
+		// sends again.
+		`zepto core, remembered
+		A send 1: LoseReply
+		A send 2: Status(401)`,
+		// The process dies after its send, and comes back when the key is forgotten.
+		`zepto core, remembered
+		A send 1: the process dies after it
+		A restart 1: after 25h0m0s`,
+		// The same before the verdict is stored, and once more as soon as it is.
+		`stripe v1, remembered
+		A write 2: the process dies before it
+		A restart 1: after 25h0m0s
+		A write 4: the process dies after it`,
+		// The effect is found, and cannot be recorded; the wait holds all the same.
+		`zepto core, remembered
+		A write 2: the process dies before it
+		A send 2: Throttle(25h0m0s)
+		A write 5: the journal is away for 30s`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			broken, err := Replay(script, Scenarios())
@@ -131,7 +150,7 @@ func TestSearchAbandons(t *testing.T) {
 // Equal states go on alike: of all runs with two faults, those that are in the same
 // state after their last one come to the same end.
 func TestEqualStatesGoOnAlike(t *testing.T) {
-	scenarios := Scenarios()[:6]
+	scenarios := append(Scenarios()[:6:6], Scenario{Subject: StripeV1, Remembered: true}, Scenario{Subject: ZeptoCore, Remembered: true})
 	if raceEnabled {
 		scenarios = scenarios[2:4] // the detector is slow, and sees no more in the others
 	}

@@ -26,13 +26,12 @@ type Scenario struct {
 	// for it counts by the monotonic clock, too.
 	Jumps bool
 
+	// Remembered clients have a journal, which outlives their processes. Only a lone
+	// caller has one: two would take turns that last longer than a lease.
+	Remembered bool
+
 	// Less is by how much the scenario is explored less deep than asked.
 	Less int
-
-	// Restarts are the times after which a process that died starts again. Nil is
-	// a minute and four hours; with a journal, which remembers the age of a key, they
-	// may be longer than its life.
-	Restarts []time.Duration
 }
 
 // String names the scenario, as the first line of a script does.
@@ -43,6 +42,9 @@ func (s Scenario) String() string {
 	}
 	if s.Jumps {
 		name += ", clocks that jump"
+	}
+	if s.Remembered {
+		name += ", remembered"
 	}
 	switch {
 	case s.Callers > 1 && s.Shared:
@@ -64,6 +66,12 @@ func Scenarios() []Scenario {
 	}
 	for _, s := range []Subject{StripeV1, StripeV2, ZeptoCore, PayTo} {
 		all = append(all, Scenario{Subject: s, Callers: 2, Less: 3}, Scenario{Subject: s, Callers: 2, Shared: true, Less: 2})
+	}
+	for _, s := range []Subject{StripeV1, ZeptoCore} {
+		all = append(all, Scenario{Subject: s, Remembered: true, Less: 1}, Scenario{Subject: s, Remembered: true, Hasty: true, Less: 2})
+	}
+	for _, s := range []Subject{StripeV2, PayTo, StripeDecline, StripeCapture} {
+		all = append(all, Scenario{Subject: s, Remembered: true, Less: 2})
 	}
 	return all
 }
@@ -146,13 +154,20 @@ func (s *Scenario) alphabet() alphabet {
 	}
 	if !s.Shared {
 		a[atVerdict] = []event{fine, {name: end, death: diesAfter}}
-		restarts := s.Restarts
-		if restarts == nil {
-			restarts = []time.Duration{time.Minute, 4 * time.Hour}
+		restarts := []time.Duration{time.Minute, 4 * time.Hour}
+		if s.Remembered {
+			restarts[1] = beyond // before which the lease of the dead one ends, and the key
 		}
 		for _, d := range restarts {
 			a[atRestart] = append(a[atRestart], event{name: "after " + d.String(), wait: d})
 		}
+	}
+	if s.Remembered {
+		a[atWrite] = []event{fine,
+			{name: end + " before it", death: diesBefore},
+			{name: end + " after it", death: diesAfter},
+			{name: "its answer is lost", cuts: true},
+			{name: "the journal is away for " + outage.String(), does: nothing}}
 	}
 	if s.Jumps {
 		a[atClock] = []event{fine, {name: "behind"}, {name: "right"}, {name: "ahead"}}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -47,9 +48,34 @@ func (c *caller) state() string {
 	for _, e := range op.effects() {
 		add(e.Time)
 	}
+	if op.Remembered {
+		b = c.remembered(b, add)
+	}
 	v, open := c.last.Verdict, false
 	if n := len(op.exchanges); n > 0 {
 		open = !op.exchanges[n-1].event.cuts && now.Sub(op.exchanges[n-1].at) < time.Minute
 	}
 	return string(fmt.Append(b, op.doubt, open, v.Attempts, v.Status, v.NoResend, v.Confirmed, v.Resource, v.Resources))
+}
+
+// remembered adds what the journal knows, how long the call has run, and whether the
+// provider may know the key for longer than the journal says.
+func (c *caller) remembered(b []byte, add func(time.Time)) []byte {
+	add(c.began)
+	for _, x := range c.op.exchanges {
+		if !x.read && c.op.counts(x) {
+			add(x.at)
+			break
+		}
+	}
+	e, err := c.op.store.Get(context.Background(), c.op.id)
+	if err != nil {
+		return fmt.Append(b, err) // there is none
+	}
+	for _, t := range []time.Time{e.FirstSent, e.Lease.Until, e.Updated, e.Due} {
+		add(t)
+	}
+	v := e.Verdict
+	return fmt.Append(b, e.Lease.Holder != "", e.Settled, e.Skew, e.Response.StatusCode,
+		v.Attempts, v.Status, v.NoResend, v.Confirmed, v.Resource, v.Resources, v.RetryAfter, v.Last.Status, v.Last.NoResend)
 }

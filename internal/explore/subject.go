@@ -20,6 +20,7 @@ type Subject struct {
 	Name      string
 	Retention time.Duration // of the key; 0 is for ever
 	Declines  bool          // the provider executes it and refuses
+	Lists     bool          // the provider shows what exists, and so that something does not
 	Keyless   bool          // nothing stops a second effect but not sending again
 	Forgotten bool          // the endpoint honours keys, and the caller gave none
 
@@ -49,7 +50,7 @@ var (
 
 // The four contracts that the depth is about.
 var (
-	StripeV1 = Subject{Name: "stripe v1", Retention: core, adapter: stripe.New(nil), fake: fakes.NewStripe,
+	StripeV1 = Subject{Name: "stripe v1", Retention: core, Lists: true, adapter: stripe.New(nil), fake: fakes.NewStripe,
 		refusal: stripeRefusal, target: stripeV1, body: intent, action: "create"}
 	StripeV2 = Subject{Name: "stripe v2", Retention: v2, adapter: stripe.New(nil), fake: fakes.NewStripe,
 		refusal: stripeRefusal, target: "https://api.stripe.com/v2/money_management/outbound_payments",

@@ -144,6 +144,16 @@ func (b *books) agree(order int, e journal.Entry, object func(string, ...any)) {
 	}
 }
 
+// open returns how many operations are not settled and could be.
+func (b *books) open() (n int) {
+	for order, e := range b.entries {
+		if !e.Settled && (!b.spent(order) || len(b.effects[order]) > 0) {
+			n++
+		}
+	}
+	return n
+}
+
 // spent reports whether the provider bound the order's key to an error before its
 // effect.
 func (b *books) spent(order int) bool {

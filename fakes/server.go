@@ -157,13 +157,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) exchange(r *http.Request, body []byte, base string, dialled bool) (answer, plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	at := s.settle()
 	r = r.WithContext(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	f := s.take(r, dialled)
 	c := &call{
 		method: r.Method, path: r.URL.Path, query: r.URL.Query(), header: r.Header.Clone(),
-		base: base, body: body, at: s.now(), plan: f.plan(),
+		base: base, body: body, at: at, plan: f.plan(),
 	}
 	c.requestID = s.newID("req", 14)
 	s.provider.identify(c)
@@ -211,14 +211,18 @@ func (s *Server) deferUntil(at time.Time, f func()) {
 	slices.SortStableFunc(s.later, func(a, b deferred) int { return a.at.Compare(b.at) })
 }
 
-// settle runs what has come due, in order. It is called before anything is read
-// or executed, so nobody can tell it from a process of its own. Callers hold s.mu.
-func (s *Server) settle() {
-	for now := s.now(); len(s.later) > 0 && !s.later[0].at.After(now); {
+// settle runs what has come due, in order, and returns the time up to which it did.
+// It is called before anything is read or executed, so nobody can tell it from a
+// process of its own; a request executes at that very time, or what comes due in
+// between would still be to come for it. Callers hold s.mu.
+func (s *Server) settle() (now time.Time) {
+	now = s.now()
+	for len(s.later) > 0 && !s.later[0].at.After(now) {
 		d := s.later[0]
 		s.later = s.later[1:]
 		d.run()
 	}
+	return now
 }
 
 // newID returns a random id. Callers hold s.mu.

@@ -50,10 +50,10 @@ func TestReplay(t *testing.T) {
 		`stripe v1 capture
 		A send 1: HTMLPage(200)
 		A send 2: LoseReply`,
-		// A refusal after a lost answer is what the journal has last, and the next call
-		// sends again.
+		// A refusal after a doubt is what the journal has last, and the next call sends
+		// again.
 		`zepto core, remembered
-		A send 1: LoseReply
+		A send 1: SaveErrorNoEffect(500)
 		A send 2: Status(401)`,
 		// The process dies after its send, and comes back when the key is forgotten.
 		`zepto core, remembered

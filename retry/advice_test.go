@@ -117,3 +117,25 @@ func TestTwoReferencesAreTheAlarm(t *testing.T) {
 		assert.Equal(t, contract.Duplicate, result.Status)
 	})
 }
+
+// Why a fetched duplicate is not confirmed reaches the caller, and not the guess
+// that stood before the fetch.
+func TestReasonOfAnUnconfirmedDuplicate(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		p := newProvider(respond(409, `{}`), respond(200, `{"id":"pay_1"}`))
+		a := resolving{
+			stub: &stub{classify: func(contract.Call, contract.Reply) contract.Outcome {
+				return contract.Outcome{Status: contract.Duplicate, Resource: "pay_1", Reason: "already done"}
+			}},
+			compare: func(_ contract.Call, o contract.Outcome, _ contract.Reply) contract.Outcome {
+				o.State, o.Reason = "partial", "another amount was taken"
+				return o
+			},
+		}
+		result, err := newClient(t, p, a, nil).Do(payment(context.Background()))
+		require.ErrorIs(t, err, contract.Duplicate)
+		assert.Equal(t, "partial", result.State)
+		require.ErrorContains(t, err, "another amount was taken")
+		assert.NotContains(t, err.Error(), "already done")
+	})
+}

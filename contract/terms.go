@@ -2,6 +2,7 @@ package contract
 
 import (
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -35,6 +36,38 @@ const (
 	MismatchIgnored
 )
 
+// Saves says which results the provider keeps under a key.
+type Saves uint8
+
+const (
+	// SavesUndocumented: the provider does not say what becomes of a failure.
+	SavesUndocumented Saves = iota
+	// SavesSuccesses: after an error the same key executes again.
+	SavesSuccesses
+	// SavesResults: whatever a request came to once it was executed, an error too.
+	SavesResults
+)
+
+// LookUpBy says how the provider lets an operation be found without its answer.
+type LookUpBy uint8
+
+const (
+	// LookUpUndocumented: no way is documented.
+	LookUpUndocumented LookUpBy = iota
+	// LookUpByReference: by the reference that an answer to a repeat gives.
+	LookUpByReference
+	// LookUpByList: in a list, by what the request said.
+	LookUpByList
+	// LookUpByKey: by the key itself.
+	LookUpByKey
+)
+
+// Answer is how a provider says something: a status, and the code beside it.
+type Answer struct {
+	Status int    // of HTTP
+	Code   string // the provider's machine-readable code, "" if it has none
+}
+
 // Source is where a fact was read, and when.
 type Source struct {
 	URL  string
@@ -58,6 +91,19 @@ type Terms struct {
 	Retention time.Duration
 	Repeat    Repeat
 	Mismatch  Mismatch
+
+	// How the provider says it; nil is undocumented. They are for people and for
+	// checks: an adapter's Classify decides.
+	RepeatAnswers   []Answer // to a repeat of a completed request, where that is no success
+	MismatchAnswers []Answer // to the key with other parameters
+	InFlightAnswers []Answer // to a repeat while the first request runs
+
+	ReplayMarker string        // header that marks a stored answer
+	Saves        Saves         // which results stay under the key
+	WaitHeaders  []string      // headers that may ask for a wait
+	MinWait      time.Duration // the wait that the documents ask for where no header does; 0 is none
+	LookUp       LookUpBy      // how an operation is found without its answer
+	Notes        []string      // what the documents leave open or contradict, a sentence each
 
 	// Idempotent says that the provider defines this request as safe to repeat
 	// whether or not it carries a key (a DELETE of one object). It then needs no
@@ -104,4 +150,38 @@ func (m Mismatch) String() string {
 	default:
 		return "undocumented"
 	}
+}
+
+// String returns the promise in words.
+func (s Saves) String() string {
+	switch s {
+	case SavesSuccesses:
+		return "successes only"
+	case SavesResults:
+		return "every executed result"
+	default:
+		return "undocumented"
+	}
+}
+
+// String returns the way in words.
+func (l LookUpBy) String() string {
+	switch l {
+	case LookUpByReference:
+		return "by reference"
+	case LookUpByList:
+		return "in a list"
+	case LookUpByKey:
+		return "by key"
+	default:
+		return "undocumented"
+	}
+}
+
+// String returns the status, and the code if there is one: "409 in_use".
+func (a Answer) String() string {
+	if a.Code == "" {
+		return strconv.Itoa(a.Status)
+	}
+	return strconv.Itoa(a.Status) + " " + a.Code
 }

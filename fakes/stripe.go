@@ -26,7 +26,7 @@ type stripe struct {
 	objects []*stripeObject          // in the order of creation
 	byID    map[string]*stripeObject // ids are unique
 	events  []*stripeObject
-	keys    map[string]*stripeKey
+	v1, v2  keyed
 }
 
 // stripeObject is one object of one account.
@@ -40,7 +40,9 @@ type stripeObject struct {
 // NewStripe returns a fake Stripe. A nil o is a provider without delays.
 func NewStripe(o *Options) *Server {
 	s := newServer(o)
-	s.provider = &stripe{s: s, byID: map[string]*stripeObject{}, keys: map[string]*stripeKey{}}
+	p := &stripe{s: s, byID: map[string]*stripeObject{}}
+	p.v1, p.v2 = p.keysV1(), p.keysV2()
+	s.provider = p
 	return s
 }
 

@@ -21,7 +21,7 @@ type zepto struct {
 	resources []*zeptoResource
 	byRef     map[string]*zeptoResource
 	counters  map[string]int64
-	keys      map[string]*zeptoKey
+	keys      keyed
 	payto     map[string]*paytoResource // by kind and uid
 	paytoList []*paytoResource
 }
@@ -37,10 +37,9 @@ type zeptoResource struct {
 // NewZepto returns a fake Zepto. A nil o is a provider without delays.
 func NewZepto(o *Options) *Server {
 	s := newServer(o)
-	s.provider = &zepto{
-		s: s, byRef: map[string]*zeptoResource{}, counters: map[string]int64{},
-		keys: map[string]*zeptoKey{}, payto: map[string]*paytoResource{},
-	}
+	p := &zepto{s: s, byRef: map[string]*zeptoResource{}, counters: map[string]int64{}, payto: map[string]*paytoResource{}}
+	p.keys = p.keyLayer()
+	s.provider = p
 	return s
 }
 

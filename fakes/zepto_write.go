@@ -8,11 +8,10 @@ import (
 // post routes the POST endpoints. Spec, paths.
 func (p *zepto) post(c *call, seg []string) answer {
 	in, err := parseJSON(c.body)
-	with := func(f func(params) (creation, *answer)) func() (creation, *answer) {
-		return func() (creation, *answer) {
+	with := func(f func(params) endpoint) func() endpoint {
+		return func() endpoint {
 			if err != nil {
-				bad := zeptoText(http.StatusBadRequest, "The request body is not valid JSON")
-				return nil, &bad
+				return invalid(zeptoText(http.StatusBadRequest, "The request body is not valid JSON"))
 			}
 			return f(in)
 		}
@@ -25,21 +24,20 @@ func (p *zepto) post(c *call, seg []string) answer {
 	case len(seg) == 1 && seg[0] == "transfers":
 		return p.keyed(c, with(p.transfer))
 	case len(seg) == 3 && seg[0] == "credits" && seg[2] == "refunds":
-		return p.keyed(c, with(func(in params) (creation, *answer) { return p.refund(in, seg[1]) }))
+		return p.keyed(c, with(func(in params) endpoint { return p.refund(in, seg[1]) }))
 	case len(seg) == 2 && seg[0] == "contacts" && (seg[1] == "anyone" || seg[1] == "receivable"):
-		return p.unkeyed(c, with(func(in params) (creation, *answer) { return p.contact(in, seg[1]) }))
+		return p.keys.write(c, "", with(func(in params) endpoint { return p.contact(in, seg[1]) }))
 	}
 	return zeptoText(http.StatusNotFound, "Not found")
 }
 
-func refuse(sentence string) (creation, *answer) {
-	a := zeptoText(http.StatusBadRequest, sentence)
-	return nil, &a
+func refuse(sentence string) endpoint {
+	return invalid(zeptoText(http.StatusBadRequest, sentence))
 }
 
 // created is the answer that shows a new resource.
-func created(status int, r *zeptoResource) (string, answer) {
-	return r.ref, jsonAnswer(status, map[string]any{"data": r.data})
+func created(status int, r *zeptoResource) answer {
+	return jsonAnswer(status, map[string]any{"data": r.data})
 }
 
 func (p *zepto) effect(c *call, r *zeptoResource, action string, amount int64, in params) {
@@ -58,7 +56,7 @@ func carry(data map[string]any, in params, names ...string) map[string]any {
 
 // payment is POST /payments: 201, one debit for each payout, maturing. Spec,
 // MakeAPaymentRequest and MakeAPaymentResponse.
-func (p *zepto) payment(in params) (creation, *answer) {
+func (p *zepto) payment(in params) endpoint {
 	list, _ := in["payouts"].([]any)
 	if len(list) == 0 {
 		return refuse("Payouts can't be blank")
@@ -80,7 +78,7 @@ func (p *zepto) payment(in params) (creation, *answer) {
 		total += amount
 		payouts = append(payouts, po)
 	}
-	return func(c *call) (string, answer) {
+	return endpoint{run: func(c *call) answer {
 		ref := p.ref("PB")
 		data := carry(map[string]any{"ref": ref, "channels": []any{"direct_entry"}}, in,
 			"your_bank_account_id", "channels", "metadata")
@@ -99,12 +97,12 @@ func (p *zepto) payment(in params) (creation, *answer) {
 		r := p.add(c, "payment", ref, data)
 		p.effect(c, r, "create", total, in)
 		return created(http.StatusCreated, r)
-	}, nil
+	}}
 }
 
 // paymentRequest is POST /payment_requests: the spec's one success is 200, under
 // the description "Created". Spec, MakeAPaymentRequestResponse.
-func (p *zepto) paymentRequest(in params) (creation, *answer) {
+func (p *zepto) paymentRequest(in params) endpoint {
 	amount, ok := in.int64("amount")
 	if !ok || amount < 1 {
 		return refuse("Amount must be greater than 0")
@@ -112,7 +110,7 @@ func (p *zepto) paymentRequest(in params) (creation, *answer) {
 	if in.str("authoriser_contact_id") == "" {
 		return refuse("Authoriser contact can't be blank")
 	}
-	return func(c *call) (string, answer) {
+	return endpoint{run: func(c *call) answer {
 		ref := p.ref("PR")
 		data := carry(map[string]any{
 			"ref": ref, "initiator_id": p.uuid(), "authoriser_id": p.uuid(), "contact_initiated": false,
@@ -123,17 +121,17 @@ func (p *zepto) paymentRequest(in params) (creation, *answer) {
 		r := p.add(c, "payment_request", ref, data)
 		p.effect(c, r, "create", amount, in)
 		return created(http.StatusOK, r)
-	}, nil
+	}}
 }
 
 // refund is POST /credits/{credit_ref}/refunds: 200. Which credits exist is not
 // checked, since they come about outside of the API. Spec, IssueARefundResponse.
-func (p *zepto) refund(in params, credit string) (creation, *answer) {
+func (p *zepto) refund(in params, credit string) endpoint {
 	amount, ok := in.int64("amount")
 	if !ok || amount < 1 {
 		return refuse("Amount must be greater than 0")
 	}
-	return func(c *call) (string, answer) {
+	return endpoint{run: func(c *call) answer {
 		ref := p.ref("PRF")
 		r := p.add(c, "refund", ref, carry(map[string]any{
 			"ref": ref, "for_ref": credit, "debit_ref": p.ref("D"), "created_at": stamp(c.at),
@@ -141,11 +139,11 @@ func (p *zepto) refund(in params, credit string) (creation, *answer) {
 		}, in, "amount", "channels", "reason", "your_bank_account_id", "metadata"))
 		p.effect(c, r, "create", amount, in)
 		return created(http.StatusOK, r)
-	}, nil
+	}}
 }
 
 // transfer is POST /transfers: 201. Spec, AddATransferResponse.
-func (p *zepto) transfer(in params) (creation, *answer) {
+func (p *zepto) transfer(in params) endpoint {
 	amount, ok := in.int64("amount")
 	if !ok || amount < 1 {
 		return refuse("Amount must be greater than 0")
@@ -153,22 +151,22 @@ func (p *zepto) transfer(in params) (creation, *answer) {
 	if in.str("from_bank_account_id") == "" || in.str("to_bank_account_id") == "" {
 		return refuse("Bank account can't be blank")
 	}
-	return func(c *call) (string, answer) {
+	return endpoint{run: func(c *call) answer {
 		ref := p.ref("T")
 		r := p.add(c, "transfer", ref, carry(map[string]any{"ref": ref}, in,
 			"from_bank_account_id", "to_bank_account_id", "amount", "description", "matures_at", "metadata"))
 		p.effect(c, r, "create", amount, in)
 		return created(http.StatusCreated, r)
-	}, nil
+	}}
 }
 
 // contact is POST /contacts/anyone or /contacts/receivable: 201, no key. Spec,
 // AddAnAnyoneContactResponse.
-func (p *zepto) contact(in params, kind string) (creation, *answer) {
+func (p *zepto) contact(in params, kind string) endpoint {
 	if in.str("name") == "" {
 		return refuse("Name can't be blank")
 	}
-	return func(c *call) (string, answer) {
+	return endpoint{run: func(c *call) answer {
 		id := p.uuid()
 		r := p.add(c, "contact", id, carry(map[string]any{
 			"id": id, "type": kind,
@@ -176,7 +174,7 @@ func (p *zepto) contact(in params, kind string) (creation, *answer) {
 		}, in, "name", "email", "metadata"))
 		p.s.record(c, Effect{Kind: "contact", Action: "create", Resource: id, Metadata: in.metadata()})
 		return created(http.StatusCreated, r)
-	}, nil
+	}}
 }
 
 // remove is DELETE of a contact, a payment request or a payout: 204. Spec, paths.
@@ -192,12 +190,12 @@ func (p *zepto) remove(c *call, seg []string) answer {
 	if r == nil || r.deleted || r.kind != kind {
 		return zeptoText(http.StatusNotFound, "Not found")
 	}
-	return p.unkeyed(c, func() (creation, *answer) {
-		return func(c *call) (string, answer) {
+	return p.keys.write(c, "", func() endpoint {
+		return endpoint{run: func(c *call) answer {
 			r.deleted = true
 			p.effect(c, r, "delete", 0, nil)
-			return r.ref, answer{status: http.StatusNoContent}
-		}, nil
+			return answer{status: http.StatusNoContent}
+		}}
 	})
 }
 
@@ -208,12 +206,12 @@ func (p *zepto) voidPayout(c *call, ref string) answer {
 			if po["ref"] != ref || po["status"] != "maturing" {
 				continue
 			}
-			return p.unkeyed(c, func() (creation, *answer) {
-				return func(c *call) (string, answer) {
+			return p.keys.write(c, "", func() endpoint {
+				return endpoint{run: func(c *call) answer {
 					po["status"] = "voided"
 					p.s.record(c, Effect{Kind: "payout", Action: "delete", Resource: ref})
-					return ref, answer{status: http.StatusNoContent}
-				}, nil
+					return answer{status: http.StatusNoContent}
+				}}
 			})
 		}
 	}

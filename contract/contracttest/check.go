@@ -121,7 +121,7 @@ func Run(t *testing.T, s Spec) {
 // run checks one rule. A panic, of the adapter for one, is a failure.
 func (r rule) run(s Spec) Result {
 	result := Result{Rule: r.name, Doc: r.doc, Source: r.source}
-	p := &probe{spec: s, rule: r.name}
+	p := &probe{spec: s.complete(), rule: r.name}
 	func() {
 		defer p.end()
 		p.prepare(r.needs)

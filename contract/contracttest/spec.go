@@ -21,7 +21,8 @@ type Spec struct {
 	// and answers with a success. The same key and amount give the same request.
 	// Where the key travels in the body it must stand there; a key in a header is
 	// set by the suite if the request does not carry it. The amount is a whole
-	// number of the smallest unit; where the request moves none, it is ignored.
+	// number of the smallest unit; where the request moves none, it is ignored. Nil:
+	// the first of the adapter's Endpoints, if it is a contract.Catalog.
 	Request func(key string, amount int64) (*http.Request, error)
 
 	// Changed returns a request with the same key and other parameters. Nil: Request
@@ -97,4 +98,14 @@ func (s *Sandbox) fake() Fake {
 			panic(http.ErrAbortHandler)
 		}
 	})}
+}
+
+// complete returns the Spec with what it leaves to the adapter filled in.
+func (s Spec) complete() Spec {
+	if c, ok := s.Adapter.(contract.Catalog); ok && s.Request == nil {
+		if all := c.Endpoints(); len(all) > 0 {
+			s.Request = all[0].Request
+		}
+	}
+	return s
 }

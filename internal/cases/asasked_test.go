@@ -32,7 +32,7 @@ func asAsked(c acceptanceCase, get *http.Request) []byte {
 	}
 	show, ok := showers[c.provider]
 	if !ok {
-		return nil
+		show = showJSON
 	}
 	shown, err := json.Marshal(show(c, *c.want.resource))
 	if err != nil {
@@ -41,11 +41,27 @@ func asAsked(c acceptanceCase, get *http.Request) []byte {
 	return shown
 }
 
-// showers say how a provider shows a resource. A provider whose answers refer to
-// resources needs one.
+// showers say how a provider shows a resource, where that is not showJSON.
 var showers = map[string]func(c acceptanceCase, ref string) map[string]any{
 	"stripe": showStripe,
 	"zepto":  showZepto,
+}
+
+// showJSON shows the request's fields and an id. Where they stand in an object of
+// their own ({"payments": {…}}), so does the id.
+func showJSON(c acceptanceCase, ref string) map[string]any {
+	o, _ := contract.DecodeObject(c.request.body)
+	for _, v := range o {
+		if inner, ok := v.(contract.Object); ok && len(o) == 1 {
+			inner["id"] = ref
+			return o
+		}
+	}
+	if o == nil {
+		o = contract.Object{}
+	}
+	o["id"] = ref
+	return o
 }
 
 // showStripe makes an object of the form's fields, and of what the last reply

@@ -3,7 +3,7 @@
 // must be concluded. Most come from public bug reports, the others from the
 // providers' documents; names, keys, amounts and ids in them are invented.
 //
-// The data is testdata/<provider>/<kind>.txtar. Each case there is
+// The data is providers/<provider>/testdata/cases/<kind>.txtar. Each case there is
 //
 //	-- case B78e --
 //	title: one line that says what it shows
@@ -60,8 +60,9 @@
 // that a body can be framed. Where replies carry a Date, our clock is seven minutes
 // ahead of it. A request without a key goes with contract.WithoutKey.
 //
-// A new provider is a directory of testdata, an entry in adapters, and one in
-// showers if its answers refer to resources.
+// A new provider needs nothing here but its cases: its adapter is found in the
+// catalog. Where its resources are shown otherwise than as the request's JSON with an
+// id, a case says how in a section of its own.
 //
 // An id starts with B for a report, F- for one of a family, D- for a provider's
 // documents, V2- for those of Stripe's API v2, X- for a sibling of one of them.

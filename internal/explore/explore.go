@@ -72,7 +72,7 @@ func Replay(text Script, scenarios []Scenario) (broken []string, err error) {
 
 // once makes one run and judges it.
 func once(s *Scenario, c chooser) []string {
-	fake := s.fake(&fakes.Options{Seed: 1})
+	fake := s.Fake(&fakes.Options{Seed: 1})
 	defer fake.Close()
 	op := newOperation(s, fake, "1", c)
 	op.run()

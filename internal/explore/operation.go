@@ -83,11 +83,18 @@ func (op *operation) script(tag string, f fakes.Fault) {
 func (op *operation) effects() []fakes.Effect {
 	var ours []fakes.Effect
 	for _, e := range op.fake.Effects() {
-		if e.Action == op.action && (e.Metadata["order"] == op.order || op.prepared != "" && e.Resource == op.prepared) {
+		if e.Action == op.Action && op.owns(e) {
 			ours = append(ours, e)
 		}
 	}
 	return ours
+}
+
+// owns reports whether an effect is of this operation, as the caller's name for it,
+// its key or its resource says.
+func (op *operation) owns(e fakes.Effect) bool {
+	key := op.key(op.order)
+	return e.Metadata["order"] == op.order || key != "" && e.Key == key || op.prepared != "" && e.Resource == op.prepared
 }
 
 // run lets the callers act until all of them have ended.

@@ -29,7 +29,7 @@ type process struct {
 func newProcess(op *operation) *process {
 	p := &process{op: op}
 	attempt, _ := op.pace()
-	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attempt, OnAttempt: stall, Authorize: authorize()}
+	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attempt, OnAttempt: stall, Authorize: op.authorize()}
 	if op.Callers > 1 {
 		o.MaxAttempts = 3 // or their orders are too many
 	}
@@ -39,7 +39,7 @@ func newProcess(op *operation) *process {
 	if op.Remembered {
 		o.Journal = diary{op.store, p}
 	}
-	client, err := retry.NewClient(op.adapter, o)
+	client, err := retry.NewClient(op.Adapter, o)
 	if err != nil {
 		panic(err) // the options are this package's
 	}
@@ -49,11 +49,13 @@ func newProcess(op *operation) *process {
 
 // authorize returns an Authorize that does more than it should: it gives every
 // request a key of its own.
-func authorize() func(*http.Request) error {
+func (s *Subject) authorize() func(*http.Request) error {
 	var n atomic.Int64
 	return func(r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer sk_test_1")
-		r.Header.Set("Idempotency-Key", "key-"+strconv.FormatInt(n.Add(1), 10))
+		credentials(r)
+		if s.KeyHeader != "" {
+			r.Header.Set(s.KeyHeader, "key-"+strconv.FormatInt(n.Add(1), 10))
+		}
 		return nil
 	}
 }
@@ -131,7 +133,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 // would let net/http send it again stays as the loop left it.
 func (x *exchange) identify(r *http.Request, op *operation, n int) *http.Request {
 	out := r.Clone(r.Context())
-	x.key = contract.HeaderValue(r.Header, "Idempotency-Key")
+	x.key = contract.HeaderValue(r.Header, op.KeyHeader)
 	x.content = r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + "\n"
 	if r.Body != nil && r.Body != http.NoBody {
 		body, _ := io.ReadAll(r.Body) // in memory

@@ -160,7 +160,7 @@ func TestEqualStatesGoOnAlike(t *testing.T) {
 			w := &witness{search: search{depth: 2}}
 			for more := true; more; more = w.advance() {
 				w.marks = nil
-				fake := s.fake(&fakes.Options{Seed: 1})
+				fake := s.Fake(&fakes.Options{Seed: 1})
 				w.op = newOperation(&s, fake, "1", w)
 				w.op.run()
 				time.Sleep(aftermath)

@@ -55,6 +55,12 @@ func (s Scenario) String() string {
 	return name
 }
 
+// ScenariosOf returns what is explored of a provider's subject by its own tests: a
+// patient client, a hasty one, and one that remembers.
+func ScenariosOf(s Subject) []Scenario {
+	return []Scenario{{Subject: s}, {Subject: s, Hasty: true, Less: 1}, {Subject: s, Remembered: true, Less: 1}}
+}
+
 // Scenarios returns all that is explored: the four contracts to the full depth,
 // and what differs from them in one point to less.
 func Scenarios() []Scenario {
@@ -131,7 +137,7 @@ func (s *Scenario) alphabet() alphabet {
 	if s.Shared {
 		end = "the caller cancels"
 	}
-	long, beyond := s.horizon()-2*time.Hour, s.horizon()+time.Hour
+	long, beyond := s.long(), s.beyond()
 	fine := event{name: "fine"}
 
 	sends := []event{fine}
@@ -154,7 +160,7 @@ func (s *Scenario) alphabet() alphabet {
 	}
 	if !s.Shared {
 		a[atVerdict] = []event{fine, {name: end, death: diesAfter}}
-		restarts := []time.Duration{time.Minute, 4 * time.Hour}
+		restarts := []time.Duration{time.Minute, min(4*time.Hour, s.horizon()/6)}
 		if s.Remembered {
 			restarts[1] = beyond // before which the lease of the dead one ends, and the key
 		}
@@ -203,7 +209,7 @@ func (s *Scenario) faults(long, beyond time.Duration) []event {
 		{fault: fakes.Unavailable(0), does: nothing},
 		{fault: portal, does: nothing},
 		{fault: fakes.Redirect("https://elsewhere.example/"), does: nothing},
-		{fault: s.refusal, does: nothing},
+		{fault: s.Refusal, does: nothing},
 	}
 	if s.Callers < 2 {
 		list = append(list,

@@ -29,7 +29,7 @@ func Simulate(subjects []Subject, seed uint64, payments int, bubble Bubble) Repo
 
 // simulate makes n payments at a provider of their own.
 func simulate(subjects []Subject, seed uint64, first, n int) *Failure {
-	fake := subjects[0].fake(&fakes.Options{Seed: seed})
+	fake := subjects[0].Fake(&fakes.Options{Seed: seed})
 	defer fake.Close()
 	operations := make([]*operation, n)
 	draws := make([]*dice, n)

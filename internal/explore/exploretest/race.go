@@ -1,0 +1,5 @@
+//go:build race
+
+package exploretest
+
+const raceEnabled = true

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -120,11 +121,15 @@ func (c Comparison) Resolve(o Outcome) Outcome {
 	return o
 }
 
-// SameText compares two scalars as text. A number in two spellings is Unclear.
+// SameText compares two scalars as text. A number in two spellings is Unclear, and so
+// are objects and lists that are not equal.
 func SameText(want, got any) Match {
 	a, okA := Scalar(want)
 	b, okB := Scalar(got)
-	return matchIf(okA && okB && (a == b || !isFraction(want) && !isFraction(got)), a == b)
+	if !okA || !okB {
+		return matchIf(reflect.DeepEqual(want, got), true)
+	}
+	return matchIf(a == b || !isFraction(want) && !isFraction(got), a == b)
 }
 
 // SameFold compares two scalars without regard to case: currencies, UUIDs.

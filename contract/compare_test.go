@@ -38,6 +38,8 @@ func TestSame(t *testing.T) {
 		"a number as text":           {contract.SameText, n("1"), "1", contract.Same},
 		"a number in two spellings":  {contract.SameText, n("1.0"), n("1"), contract.Unclear},
 		"an object":                  {contract.SameText, "a", contract.Object{}, contract.Unclear},
+		"equal objects":              {contract.SameText, contract.Object{"a": "b"}, contract.Object{"a": "b"}, contract.Same},
+		"objects":                    {contract.SameText, contract.Object{"a": "b"}, contract.Object{"a": "c"}, contract.Unclear},
 		"without case":               {contract.SameFold, "usd", "USD", contract.Same},
 		"without case, that differ":  {contract.SameFold, "usd", "EUR", contract.Differs},
 		"wordings":                   {contract.SameWording, "Invoice 1 ", "Invoice 1", contract.Same},

@@ -106,7 +106,7 @@ func (l lookup) read(ctx context.Context, stage int, after string) (*http.Reques
 	if after != "" {
 		query.Set("starting_after", after)
 	}
-	r, err := get(ctx, l.c, path, query)
+	r, err := contract.NewRead(ctx, l.c, path, query)
 	l.so.Stage, l.so.Cursor = stage, after
 	return r, l.so, err
 }

@@ -33,19 +33,7 @@ func (a *Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contrac
 			return nil, fmt.Errorf("stripe: %w", err)
 		}
 	}
-	return get(ctx, c, fmt.Sprintf("/v%d/%s", e.version, strings.Join(path, "/")), nil)
-}
-
-// get returns a GET on the call's own scheme and host. The path is made of
-// checked segments.
-func get(ctx context.Context, c contract.Call, path string, query url.Values) (*http.Request, error) {
-	u := url.URL{Scheme: c.Request.URL.Scheme, Host: c.Request.URL.Host, Path: path, RawQuery: query.Encode()}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("stripe: look-up: %w", err)
-	}
-	r.Host = c.Request.Host
-	return r, nil
+	return contract.NewRead(ctx, c, fmt.Sprintf("/v%d/%s", e.version, strings.Join(path, "/")), nil)
 }
 
 // ClassifyResolve compares the fetched object with what was asked, where both

@@ -88,6 +88,11 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		// parameters under the key are an error.
 		t.KeyHeader, t.KeyMaxLen, t.Retention = "Idempotency-Key", 255, retentionV1
 		t.Repeat, t.Mismatch = contract.Replays, contract.MismatchRefused
+		t.ReplayMarker, t.Saves, t.LookUp = "Idempotent-Replayed", contract.SavesResults, contract.LookUpByList
+		t.Notes = []string{
+			"How long after its first send a request may still come to execution is not published.",
+			"Events tell the key of a request, and appear late: no event proves nothing.",
+		}
 	case e.version == 1 && e.method == http.MethodDelete:
 		// "The Stripe API guarantees the idempotency of GET and DELETE requests";
 		// a key has no effect on them.
@@ -97,7 +102,11 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		// the current state. What other parameters get is not documented: two
 		// requests count as one by key, API, account and 30 days.
 		t.KeyHeader, t.KeyMaxLen, t.Retention = "Idempotency-Key", 255, retentionV2
-		t.Repeat = contract.ReturnsCurrent
+		t.Repeat, t.Saves = contract.ReturnsCurrent, contract.SavesSuccesses
+		t.Notes = []string{
+			"What the key with other parameters gets is not documented.",
+			"Lists are eventually consistent, so nothing is looked up in them.",
+		}
 	case e.version == 2 && e.method == http.MethodDelete:
 		t.KeyHeader, t.KeyMaxLen, t.Retention = "Idempotency-Key", 255, retentionV2
 		t.Repeat = contract.ReturnsCurrent
@@ -105,8 +114,33 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 	default:
 		return contract.Terms{}
 	}
+	if t.HonoursKeys() {
+		t.InFlightAnswers = []contract.Answer{{Status: http.StatusConflict, Code: "idempotency_key_in_use"}}
+		t.WaitHeaders = []string{"Retry-After"} // of HTTP; Stripe's documents name none
+	}
+	if t.Mismatch == contract.MismatchRefused {
+		t.MismatchAnswers = []contract.Answer{{Status: http.StatusBadRequest, Code: "idempotency_error"}}
+	}
 	return t
 }
+
+// Endpoints returns examples of what the rules by path are applied to.
+func (a *Adapter) Endpoints() []contract.Endpoint {
+	return []contract.Endpoint{
+		{Name: "create and confirm a payment intent", Method: http.MethodPost, URL: host + "/v1/payment_intents",
+			Body: "amount={amount}&currency=usd&confirm=true&payment_method=pm_card_visa&metadata[order]={order}"},
+		{Name: "capture a payment intent", Method: http.MethodPost, URL: host + "/v1/payment_intents/pi_1/capture", Body: "amount_to_capture={amount}"},
+		{Name: "refund", Method: http.MethodPost, URL: host + "/v1/refunds", Body: "payment_intent=pi_1&amount={amount}&metadata[order]={order}"},
+		{Name: "transfer", Method: http.MethodPost, URL: host + "/v1/transfers", Body: "destination=acct_1&amount={amount}&currency=usd&metadata[order]={order}"},
+		{Name: "payout", Method: http.MethodPost, URL: host + "/v1/payouts", Body: "amount={amount}&currency=usd&metadata[order]={order}"},
+		{Name: "delete a customer", Method: http.MethodDelete, URL: host + "/v1/customers/cus_1"},
+		{Name: "create an outbound payment (API v2)", Method: http.MethodPost, URL: host + "/v2/money_management/outbound_payments",
+			Body: `{"amount":{"value":{amount},"currency":"usd"},"from":{"financial_account":"fa_1"},"to":{"recipient":"acct_1"},"metadata":{"order":"{order}"}}`},
+	}
+}
+
+// host is the host of the examples.
+const host = "https://api.stripe.com"
 
 // endpoint is what a request's method and path say.
 type endpoint struct {
@@ -209,4 +243,5 @@ var (
 	_ contract.Adapter  = (*Adapter)(nil)
 	_ contract.Resolver = (*Adapter)(nil)
 	_ contract.Finder   = (*Adapter)(nil)
+	_ contract.Catalog  = (*Adapter)(nil)
 )

@@ -1,23 +1,16 @@
 package zepto
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/idempact/idempact/contract"
 )
 
-// comparison is what a resource has in common with a request.
-type comparison struct {
-	different []string // proves that it is another request's
-	unseen    []string // must be shown for it to be this request's
-}
-
-func (c comparison) equal() bool { return len(c.different) == 0 && len(c.unseen) == 0 }
+// comparison adds to a comparison what Zepto has beside plain fields.
+type comparison struct{ contract.Comparison }
 
 // asked returns what the call asks for: its body, and what its path adds.
 func asked(e endpoint, c contract.Call) (contract.Object, error) {
@@ -29,42 +22,23 @@ func asked(e endpoint, c contract.Call) (contract.Object, error) {
 }
 
 // compare compares a resource with what was asked.
-func compare(k *resource, asked, shown contract.Object) comparison {
-	var c comparison
-	c.compare(k.fields, asked, shown)
+func compare(k *resource, asked, shown contract.Object) contract.Comparison {
+	c := comparison{contract.Compare(k.fields, asked, shown)}
 	c.metadata(asked, shown)
 	if k == payment {
 		c.payouts(asked, shown)
 	}
-	return c
+	return c.Comparison
 }
 
 // remitter is the metadata key that Zepto gives a meaning: a name on statements.
 const remitter = "remitter"
 
-func (c *comparison) compare(fields []field, asked, shown contract.Object) {
-	for _, f := range fields {
-		want := asked.At(f.path)
-		seen, blurred := false, false
-		for _, path := range []string{f.path, f.also} {
-			got := shown.At(path)
-			if want == nil || got == nil {
-				continue
-			}
-			switch same(f.what, want, got) {
-			case yes:
-				seen = true
-			case no:
-				seen = true
-				c.different = append(c.different, difference(f, want, got))
-			default:
-				blurred = f.what == wording
-			}
-		}
-		if blurred || !seen && (f.need == required || f.need == ifAsked && want != nil) {
-			c.unseen = append(c.unseen, f.path)
-		}
-	}
+// payout compares one payout with the one that was asked.
+func payout(asked, shown contract.Object) contract.Comparison {
+	c := comparison{contract.Compare(payoutFields, asked, shown)}
+	c.metadata(asked, shown)
+	return c.Comparison
 }
 
 // payouts compares the payouts of a payment, in any order.
@@ -72,12 +46,12 @@ func (c *comparison) payouts(asked, shown contract.Object) {
 	want, got := objects(asked.List("payouts")), objects(shown.List("payouts"))
 	switch {
 	case len(want) == 0 || len(got) == 0:
-		c.unseen = append(c.unseen, "payouts")
+		c.Unseen = append(c.Unseen, "payouts")
 	case len(want) != len(got):
-		c.different = append(c.different, fmt.Sprintf("%d payouts where %d were asked", len(got), len(want)))
+		c.Different = append(c.Different, fmt.Sprintf("%d payouts where %d were asked", len(got), len(want)))
 	case len(want) == 1:
-		c.compare(payoutFields, want[0], got[0])
-		c.metadata(want[0], got[0])
+		one := payout(want[0], got[0])
+		c.Different, c.Unseen = append(c.Different, one.Different...), append(c.Unseen, one.Unseen...)
 	default:
 		c.manyPayouts(want, got)
 	}
@@ -87,21 +61,16 @@ func (c *comparison) payouts(asked, shown contract.Object) {
 // most metadata choose first, since they have the least choice.
 func (c *comparison) manyPayouts(want, got []contract.Object) {
 	if a, b := payoutKeys(want), payoutKeys(got); !slices.Equal(a, b) {
-		c.different = append(c.different, fmt.Sprintf("payouts of %s where %s were asked", amounts(got), amounts(want)))
+		c.Different = append(c.Different, fmt.Sprintf("payouts of %s where %s were asked", amounts(got), amounts(want)))
 		return
 	}
 	slices.SortStableFunc(want, func(a, b contract.Object) int {
 		return len(b.Object("metadata")) - len(a.Object("metadata"))
 	})
 	for _, w := range want {
-		paired := slices.IndexFunc(got, func(g contract.Object) bool {
-			var one comparison
-			one.compare(payoutFields, w, g)
-			one.metadata(w, g)
-			return one.equal()
-		})
+		paired := slices.IndexFunc(got, func(g contract.Object) bool { return payout(w, g).Equal() })
 		if paired < 0 {
-			c.unseen = append(c.unseen, "payouts")
+			c.Unseen = append(c.Unseen, "payouts")
 			return
 		}
 		got = slices.Delete(slices.Clone(got), paired, paired+1)
@@ -111,8 +80,7 @@ func (c *comparison) manyPayouts(want, got []contract.Object) {
 func payoutKeys(list []contract.Object) []string {
 	var keys []string
 	for _, p := range list {
-		n, _ := integer(p["amount"])
-		keys = append(keys, n+" "+strings.ToLower(p.Text("recipient_contact_id")))
+		keys = append(keys, plainAmount(p["amount"])+" "+strings.ToLower(p.Text("recipient_contact_id")))
 	}
 	slices.Sort(keys)
 	return keys
@@ -121,7 +89,7 @@ func payoutKeys(list []contract.Object) []string {
 func amounts(list []contract.Object) string {
 	var all []string
 	for _, p := range list {
-		all = append(all, show(amount, p["amount"]))
+		all = append(all, plainAmount(p["amount"]))
 	}
 	return strings.Join(all, ", ")
 }
@@ -149,18 +117,18 @@ func (c *comparison) metadata(asked, shown contract.Object) {
 		switch {
 		case w == nil, key == remitter && !there:
 		case !shows:
-			c.unseen = append(c.unseen, "metadata")
+			c.Unseen = append(c.Unseen, "metadata")
 			return
 		case !there:
-			c.different = append(c.different, "no metadata "+metadataName(key)+" where one was asked")
+			c.Different = append(c.Different, "no metadata "+metadataName(key)+" where one was asked")
 		default:
-			switch same(term, w, g) {
-			case yes:
-			case no:
+			switch contract.SameText(w, g) {
+			case contract.Same:
+			case contract.Differs:
 				// Its values are the caller's own and may be personal.
-				c.different = append(c.different, "another metadata "+metadataName(key)+" than was asked")
+				c.Different = append(c.Different, "another metadata "+metadataName(key)+" than was asked")
 			default:
-				c.unseen = append(c.unseen, "metadata")
+				c.Unseen = append(c.Unseen, "metadata")
 			}
 		}
 	}
@@ -173,101 +141,28 @@ func metadataName(key string) string {
 	return key
 }
 
-type verdict uint8
-
-const (
-	unclear verdict = iota // not comparable: proves nothing
-	yes
-	no
-)
-
-func same(what value, want, got any) verdict {
-	switch what {
-	case amount:
-		a, okA := integer(want)
-		b, okB := integer(got)
-		return decideIf(okA && okB, a == b)
-	case wording:
-		// Two invoices of one amount differ in nothing else; but a text that was
-		// shortened on its way to a bank is no other payment.
-		a, okA := contract.Scalar(want)
-		b, okB := contract.Scalar(got)
-		return decideIf(okA && okB && strings.TrimSpace(a) == strings.TrimSpace(b), true)
-	case identifier:
-		a, _ := want.(contract.Object)
-		b, _ := got.(contract.Object)
-		// An alias and the account behind it are not comparable.
-		comparable := a.Text("value") != "" && b.Text("value") != "" && a.Text("type") == b.Text("type")
-		return decideIf(comparable, strings.EqualFold(plainAccount(a.Text("value")), plainAccount(b.Text("value"))))
-	}
-	a, okA := contract.Scalar(want)
-	b, okB := contract.Scalar(got)
+// sameIdentifier compares two names of bank accounts. An alias and the account behind
+// it are not comparable.
+func sameIdentifier(want, got any) contract.Match {
+	a, _ := want.(contract.Object)
+	b, _ := got.(contract.Object)
 	switch {
-	case !okA || !okB:
-		return decideIf(reflect.DeepEqual(want, got), true)
-	case what == contact || what == account:
-		return decideIf(true, strings.EqualFold(a, b)) // UUIDs have no case
-	case a != b && (isFraction(want) || isFraction(got)):
-		return unclear // 1.0 and 1 are one number in two spellings
+	case a.Text("value") == "" || b.Text("value") == "" || a.Text("type") != b.Text("type"):
+		return contract.Unclear
+	case strings.EqualFold(plainAccount(a.Text("value")), plainAccount(b.Text("value"))):
+		return contract.Same
 	default:
-		return decideIf(true, a == b)
+		return contract.Differs
 	}
 }
 
-func decideIf(comparable, equal bool) verdict {
-	switch {
-	case !comparable:
-		return unclear
-	case equal:
-		return yes
-	default:
-		return no
+// plainAmount returns a whole number without the zeros before it, or what is there.
+func plainAmount(v any) string {
+	s, _ := contract.Scalar(v)
+	if digits := strings.TrimLeft(s, "0"); digits != "" {
+		s = digits
 	}
-}
-
-// difference says in one clause what differs, naming both where they may be named.
-func difference(f field, want, got any) string {
-	a, b := show(f.what, want), show(f.what, got)
-	if a == "" || b == "" {
-		return "another " + f.path + " than was asked"
-	}
-	return fmt.Sprintf("%s %s where %s was asked", f.path, b, a)
-}
-
-// show returns the value for a reason, or "" where it has no place in one.
-func show(what value, v any) string {
-	switch what {
-	case amount:
-		n, _ := integer(v)
-		return contract.Word(n)
-	case contact, reference, term:
-		s, _ := contract.Scalar(v)
-		return contract.Word(s)
-	default:
-		return ""
-	}
-}
-
-// integer returns a whole number in its one spelling, with no limit of size.
-func integer(v any) (string, bool) {
-	s, ok := contract.Scalar(v)
-	digits, negative := strings.CutPrefix(s, "-")
-	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return "", false
-	}
-	switch digits = strings.TrimLeft(digits, "0"); {
-	case digits == "":
-		return "0", true
-	case negative:
-		return "-" + digits, true
-	default:
-		return digits, true
-	}
-}
-
-func isFraction(v any) bool {
-	n, ok := v.(json.Number)
-	return ok && strings.ContainsAny(n.String(), ".eE")
+	return contract.Word(s)
 }
 
 func plainAccount(s string) string {

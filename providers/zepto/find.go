@@ -67,7 +67,7 @@ func findUID(ctx context.Context, c contract.Call, k *resource, so contract.Find
 		return nil, so, err
 	}
 	if last == nil {
-		r, err := get(ctx, c, k.get+"/"+ref, nil)
+		r, err := contract.NewRead(ctx, c, "/"+k.get+"/"+ref, nil)
 		return r, so, err
 	}
 	if _, ok := shownResource(k, ref, *last); ok {
@@ -85,7 +85,7 @@ func findUID(ctx context.Context, c contract.Call, k *resource, so contract.Find
 // page asks for one page of a list.
 func page(ctx context.Context, c contract.Call, k *resource, so contract.Finding, n int) (*http.Request, contract.Finding, error) {
 	so.Stage, so.Cursor = 1, strconv.Itoa(n)
-	r, err := get(ctx, c, k.list, url.Values{"page": {so.Cursor}, "per_page": {strconv.Itoa(perPage)}})
+	r, err := contract.NewRead(ctx, c, "/"+k.list, url.Values{"page": {so.Cursor}, "per_page": {strconv.Itoa(perPage)}})
 	return r, so, err
 }
 
@@ -106,7 +106,7 @@ func readPage(ctx context.Context, c contract.Call, k *resource, want contract.O
 		if at, dated := createdAt(x); kindOf(ref) != k || dated && at.Before(since) {
 			continue
 		}
-		if compare(k, want, x).equal() { // its metadata, too
+		if compare(k, want, x).Equal() { // its metadata, too
 			so.Resources = with(so.Resources, ref)
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/idempact/idempact/contract"
 )
@@ -26,7 +24,7 @@ func (a *Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contrac
 	if k == nil || e.payTo && o.Resource != uid(c) {
 		return nil, ErrReference
 	}
-	return get(ctx, c, k.get+"/"+o.Resource, nil)
+	return contract.NewRead(ctx, c, "/"+k.get+"/"+o.Resource, nil)
 }
 
 // fetched returns the kind of resource to fetch for a reference, or nil. A uid
@@ -38,21 +36,6 @@ func fetched(e endpoint, ref string) *resource {
 		return e.makes
 	}
 	return kindOf(ref)
-}
-
-// get returns a GET on the call's own host. The path is made of our own words and
-// of a reference that was checked.
-func get(ctx context.Context, c contract.Call, path string, query url.Values) (*http.Request, error) {
-	u := url.URL{Scheme: c.Request.URL.Scheme, Host: c.Request.URL.Host, Path: "/" + path, RawQuery: query.Encode()}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("zepto: look-up request: %w", err)
-	}
-	if c.Request.Host != "" {
-		r.Host = c.Request.Host
-	}
-	r.Header.Set("Accept", "application/json")
-	return r, nil
 }
 
 // ClassifyResolve says whether the resource that a fetch showed is the one that
@@ -85,17 +68,7 @@ func (a *Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contrac
 		return out
 	}
 	out.State = state(data)
-	switch is := compare(k, want, data); {
-	case len(is.different) > 0:
-		out.Status = contract.KeyReused
-		out.Reason = fmt.Sprintf("the key belongs to another request: %s shows %s", o.Resource, strings.Join(is.different, "; "))
-	case len(is.unseen) > 0:
-		out.Reason = fmt.Sprintf("%s does not show all that was asked (%s), so it is not confirmed", o.Resource, strings.Join(is.unseen, ", "))
-	default:
-		out.Status = contract.Succeeded
-		out.Reason = "the resource is what was asked"
-	}
-	return out
+	return compare(k, want, data).Resolve(out)
 }
 
 // shownResource returns the resource that a fetch showed, if it is the one that

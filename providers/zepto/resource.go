@@ -1,6 +1,10 @@
 package zepto
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/idempact/idempact/contract"
+)
 
 // resource is a kind of thing that a request creates and a GET shows.
 type resource struct {
@@ -10,86 +14,87 @@ type resource struct {
 	list      string // it is listed there, if it is
 	scope     string // of its uids
 	duplicate string // the code that says that its uid is taken
-	fields    []field
+	fields    []contract.Field
 }
 
-// field is one thing that the resource must have in common with the request.
-type field struct {
-	path string // where the request carries it, and the resource may show it
-	also string // where else the resource may show it
-	what value
-	need need
+// The kinds of field that there are: how each is compared, and whether a reason may
+// show it.
+func amount(path, also string, need contract.Need) contract.Field {
+	return contract.Field{Path: path, Also: also, Same: contract.SameAmount, Shown: true, Need: need}
 }
 
-// value is how a field is compared, and whether a reason may show it.
-type value uint8
+// contact is a UUID, which has no case.
+func contact(path string, need contract.Need) contract.Field {
+	return contract.Field{Path: path, Same: contract.SameFold, Shown: true, Need: need}
+}
 
-const (
-	amount     value = iota // whole cents
-	contact                 // a UUID
-	reference               // a credit, an agreement, a payment
-	term                    // a word of the contract
-	account                 // a bank account: never shown
-	identifier              // an object that names a bank account: never shown
-	wording                 // a text for people: equal or not confirmed, and never shown
-)
+// reference names a credit, an agreement or a payment; or it is a word of the
+// contract.
+func reference(path string, need contract.Need) contract.Field {
+	return contract.Field{Path: path, Shown: true, Need: need}
+}
 
-// need is what a success takes.
-type need uint8
+// account is a bank account by its UUID: never shown.
+func account(path string, need contract.Need) contract.Field {
+	return contract.Field{Path: path, Same: contract.SameFold, Need: need}
+}
 
-const (
-	ifShown  need = iota // compared where both sides have it
-	ifAsked              // what was asked must be shown
-	required             // must be asked and shown
-)
+// identifier is an object that names a bank account: never shown.
+func identifier(path string) contract.Field {
+	return contract.Field{Path: path, Same: sameIdentifier, Need: contract.IfAsked}
+}
+
+func wording(path, also string) contract.Field {
+	return contract.Field{Path: path, Also: also, Same: contract.SameWording}
+}
 
 var (
-	payment = &resource{name: "payment", prefix: "PB.", get: "payments", list: "payments", fields: []field{
-		{path: "your_bank_account_id", what: account},
+	payment = &resource{name: "payment", prefix: "PB.", get: "payments", list: "payments", fields: []contract.Field{
+		account("your_bank_account_id", contract.IfShown),
 	}}
-	paymentRequest = &resource{name: "payment request", prefix: "PR.", get: "payment_requests", list: "payment_requests/collections", fields: []field{
-		{path: "amount", also: "payout.amount", what: amount, need: required},
-		{path: "authoriser_contact_id", what: contact, need: ifAsked},
-		{path: "your_bank_account_id", what: account},
-		{path: "description", also: "payout.description", what: wording},
+	paymentRequest = &resource{name: "payment request", prefix: "PR.", get: "payment_requests", list: "payment_requests/collections", fields: []contract.Field{
+		amount("amount", "payout.amount", contract.Required),
+		contact("authoriser_contact_id", contract.IfAsked),
+		account("your_bank_account_id", contract.IfShown),
+		wording("description", "payout.description"),
 	}}
-	refund = &resource{name: "refund", prefix: "PRF.", get: "refunds", list: "refunds/outgoing", fields: []field{
-		{path: "amount", what: amount, need: required},
-		{path: "for_ref", what: reference, need: required}, // asked in the path
-		{path: "your_bank_account_id", what: account},
-		{path: "reason", what: wording},
+	refund = &resource{name: "refund", prefix: "PRF.", get: "refunds", list: "refunds/outgoing", fields: []contract.Field{
+		amount("amount", "", contract.Required),
+		reference("for_ref", contract.Required), // asked in the path
+		account("your_bank_account_id", contract.IfShown),
+		wording("reason", ""),
 	}}
-	transfer = &resource{name: "transfer", prefix: "T.", get: "transfers", list: "transfers", fields: []field{
-		{path: "amount", what: amount, need: required},
-		{path: "from_bank_account_id", what: account, need: ifAsked},
-		{path: "to_bank_account_id", what: account, need: ifAsked},
-		{path: "description", what: wording},
+	transfer = &resource{name: "transfer", prefix: "T.", get: "transfers", list: "transfers", fields: []contract.Field{
+		amount("amount", "", contract.Required),
+		account("from_bank_account_id", contract.IfAsked),
+		account("to_bank_account_id", contract.IfAsked),
+		wording("description", ""),
 	}}
-	payToPayment = &resource{name: "payment", get: "payto/payments", scope: "payto/payments", duplicate: "ZPPAY00", fields: []field{
-		{path: "amount", what: amount, need: required},
-		{path: "agreement_uid", what: reference, need: ifAsked},
-		{path: "creditor.account_identifier", what: identifier, need: ifAsked},
+	payToPayment = &resource{name: "payment", get: "payto/payments", scope: "payto/payments", duplicate: "ZPPAY00", fields: []contract.Field{
+		amount("amount", "", contract.Required),
+		reference("agreement_uid", contract.IfAsked),
+		identifier("creditor.account_identifier"),
 	}}
-	payToAgreement = &resource{name: "agreement", get: "payto/agreements", scope: "payto/agreements", duplicate: "ZPAGR00", fields: []field{
-		{path: "payment_terms.type", what: term, need: required},
-		{path: "payment_terms.frequency", what: term},
-		{path: "payment_terms.amount", what: amount, need: ifAsked},
-		{path: "payment_terms.max_amount", what: amount, need: ifAsked},
-		{path: "payment_terms.first_payment_amount", what: amount, need: ifAsked},
-		{path: "payment_terms.last_payment_amount", what: amount, need: ifAsked},
-		{path: "debtor.account_identifier", what: identifier, need: ifAsked},
-		{path: "creditor.account_identifier", what: identifier, need: ifAsked},
+	payToAgreement = &resource{name: "agreement", get: "payto/agreements", scope: "payto/agreements", duplicate: "ZPAGR00", fields: []contract.Field{
+		reference("payment_terms.type", contract.Required),
+		reference("payment_terms.frequency", contract.IfShown),
+		amount("payment_terms.amount", "", contract.IfAsked),
+		amount("payment_terms.max_amount", "", contract.IfAsked),
+		amount("payment_terms.first_payment_amount", "", contract.IfAsked),
+		amount("payment_terms.last_payment_amount", "", contract.IfAsked),
+		identifier("debtor.account_identifier"),
+		identifier("creditor.account_identifier"),
 	}}
-	payToRefund = &resource{name: "refund", get: "payto/refunds", duplicate: "ZPREF00", fields: []field{
-		{path: "refund_payment.amount", what: amount, need: required},
-		{path: "original_payment_uid", what: reference, need: ifAsked},
+	payToRefund = &resource{name: "refund", get: "payto/refunds", duplicate: "ZPREF00", fields: []contract.Field{
+		amount("refund_payment.amount", "", contract.Required),
+		reference("original_payment_uid", contract.IfAsked),
 	}}
 
 	// payoutFields are those of each payout of a payment, beside its own.
-	payoutFields = []field{
-		{path: "amount", what: amount, need: required},
-		{path: "recipient_contact_id", what: contact, need: required},
-		{path: "description", what: wording},
+	payoutFields = []contract.Field{
+		amount("amount", "", contract.Required),
+		contact("recipient_contact_id", contract.Required),
+		wording("description", ""),
 	}
 )
 

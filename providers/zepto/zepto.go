@@ -9,9 +9,7 @@ package zepto
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/idempact/idempact/contract"
@@ -71,6 +69,17 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 	}
 	switch e.key {
 	case keyInHeader:
+		// 409 names the resource in meta.resource_ref; 503 with Retry-After is a
+		// request that follows too quickly (guide, "Idempotent requests").
+		t.RepeatAnswers = []contract.Answer{{Status: http.StatusConflict}}
+		t.InFlightAnswers = []contract.Answer{{Status: http.StatusServiceUnavailable}}
+		t.WaitHeaders = []string{"Retry-After"}
+		t.LookUp = contract.LookUpByReference
+		t.Notes = []string{
+			"Which failures stay under a key is not published.",
+			"That a repeat is compared with the first request is not said, so what exists is fetched and compared here.",
+			"Lists can be read, and neither their order nor when a new resource appears in them is documented: finding nothing proves nothing.",
+		}
 		t.KeyHeader = keyHeader
 		t.KeyMaxLen = 256
 		t.KeyRequired = true
@@ -80,6 +89,12 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		// it asks.
 		t.Mismatch = contract.MismatchIgnored
 	case keyInUID:
+		t.RepeatAnswers = []contract.Answer{{Status: http.StatusUnprocessableEntity, Code: e.makes.duplicate}}
+		t.LookUp = contract.LookUpByKey
+		t.Notes = []string{
+			"What a request gets while another with its uid is being worked on is not documented.",
+			"When a new resource appears under its uid is not documented: finding nothing proves nothing.",
+		}
 		t.KeyField = "uid"
 		t.KeyScope = e.makes.scope
 		t.KeyMinLen, t.KeyMaxLen = 1, 64
@@ -90,108 +105,6 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		t.Mismatch = contract.MismatchIgnored
 	}
 	return t
-}
-
-type keyRule uint8
-
-const (
-	noKey keyRule = iota
-	keyInHeader
-	keyInUID
-)
-
-// endpoint is what is known of one request of the API. The zero value is an
-// endpoint of which nothing is known.
-type endpoint struct {
-	method, path string    // a * in the path is one reference
-	makes        *resource // what it creates, if that can be fetched
-	key          keyRule
-	idempotent   bool  // documented as safe to repeat without a key
-	payTo        bool  // belongs to PayTo
-	once         bool  // each request that arrives may pay: an answer ends it, a throttle too
-	bare         int   // the status of its success, where that is documented without a body
-	bareRefusals []int // statuses of refusals that are documented without a body
-
-	refs []string // the references in the path of the call at hand
-}
-
-// endpoints lists what is documented. PayTo refunds are a beta whose terms may
-// change, so no promise of their key is taken; their answers are understood.
-var endpoints = []endpoint{
-	{method: http.MethodPost, path: "payments", makes: payment, key: keyInHeader},
-	{method: http.MethodPost, path: "payment_requests", makes: paymentRequest, key: keyInHeader},
-	{method: http.MethodPost, path: "credits/*/refunds", makes: refund, key: keyInHeader},
-	{method: http.MethodPost, path: "transfers", makes: transfer, key: keyInHeader},
-
-	{method: http.MethodPost, path: "contacts/*/receivable/activate", bare: 204},
-	{method: http.MethodPost, path: "contacts/*/receivable/disable", bare: 204},
-	{method: http.MethodPatch, path: "contacts/*/receivable", bare: 202},
-	{method: http.MethodDelete, path: "contacts/*", bare: 204, idempotent: true},
-	{method: http.MethodDelete, path: "agreements/*", bare: 204, idempotent: true},
-	{method: http.MethodDelete, path: "payment_requests/*", bare: 204, idempotent: true},
-	{method: http.MethodDelete, path: "payouts/*", bare: 204, idempotent: true},
-
-	{method: http.MethodPost, path: "payto/payments", makes: payToPayment, key: keyInUID, payTo: true, bareRefusals: []int{403}},
-	{method: http.MethodPost, path: "payto/agreements", makes: payToAgreement, key: keyInUID, payTo: true, bareRefusals: []int{403}},
-	{method: http.MethodPost, path: "payto/refunds", makes: payToRefund, payTo: true},
-
-	{method: http.MethodPost, path: "payto/payments/*/retry", payTo: true, once: true, bare: 202, bareRefusals: []int{403}},
-	{method: http.MethodPost, path: "payto/agreements/*/amendment", payTo: true, bare: 202, bareRefusals: []int{403, 404}},
-	{method: http.MethodPost, path: "payto/agreements/*/amendment/recall", payTo: true, bare: 202, bareRefusals: []int{403}},
-	{method: http.MethodPost, path: "payto/agreements/*/cancellation", payTo: true, bare: 202, bareRefusals: []int{403, 404}},
-	{method: http.MethodPost, path: "payto/agreements/*/suspension", payTo: true, bare: 202, bareRefusals: []int{403, 404}},
-	{method: http.MethodPost, path: "payto/agreements/*/reactivation", payTo: true, bare: 202, bareRefusals: []int{403, 404}},
-}
-
-// endpointOf returns what is known of the request's endpoint. The path must fit
-// whole, segment by segment: a promise for a path that only looks like another
-// one pays twice.
-func endpointOf(r *http.Request) endpoint {
-	parts, ok := segments(r)
-	if !ok {
-		return endpoint{}
-	}
-	for _, e := range endpoints {
-		if refs, fits := e.fits(r.Method, parts); fits {
-			e.refs = refs
-			return e
-		}
-	}
-	return endpoint{}
-}
-
-func (e endpoint) fits(method string, parts []string) (refs []string, ok bool) {
-	want := strings.Split(e.path, "/")
-	if method != e.method || len(want) != len(parts) {
-		return nil, false
-	}
-	for i, w := range want {
-		switch {
-		case w == "*":
-			refs = append(refs, parts[i])
-		case w != parts[i]:
-			return nil, false
-		}
-	}
-	return refs, true
-}
-
-// segments returns the parts of the request's path, unescaped. It reports false
-// for a path that no endpoint has: an escaped slash, an empty part, dots.
-func segments(r *http.Request) ([]string, bool) {
-	if r == nil || r.URL == nil {
-		return nil, false
-	}
-	path, rooted := strings.CutPrefix(r.URL.EscapedPath(), "/")
-	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
-	for i, p := range parts {
-		plain, err := url.PathUnescape(p)
-		if err != nil || contract.CheckReference(plain) != nil {
-			return nil, false
-		}
-		parts[i] = plain
-	}
-	return parts, rooted
 }
 
 // uid returns the uid that a PayTo request asks for: what its body says, which is
@@ -211,4 +124,5 @@ var (
 	_ contract.Adapter  = (*Adapter)(nil)
 	_ contract.Resolver = (*Adapter)(nil)
 	_ contract.Finder   = (*Adapter)(nil)
+	_ contract.Catalog  = (*Adapter)(nil)
 )

@@ -89,7 +89,7 @@ func broken(f goFile, imported string) string {
 		return "pgx is for journal/postgres"
 	case f.test:
 		return ""
-	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest"):
+	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest") && !under(f.dir, "internal/gen"):
 		return "contracttest is for tests"
 	case under(f.dir, "contract/contracttest") && !standard(imported) && own != "contract" && own != "retry":
 		return "contracttest imports the standard library, contract and retry: a user's test imports it"
@@ -99,7 +99,7 @@ func broken(f goFile, imported string) string {
 		return "contract imports the standard library only"
 	case under(f.dir, "providers") && ours && !under(own, "contract") && !under(own, f.dir):
 		return "an adapter imports contract, and its provider's SDK, and nothing else of this module"
-	case under(f.dir, "retry") && ours && (under(own, "providers") || under(own, "fakes") || under(own, "cmd")):
+	case under(f.dir, "retry") && ours && (under(own, "providers") || under(own, "fakes") || under(own, "cmd") || under(own, "internal/catalog")):
 		return "the loop knows no provider"
 	case under(f.dir, "retry") && ours && under(own, "journal") && own != "journal":
 		return "the loop knows no store: its caller opens one"
@@ -109,6 +109,8 @@ func broken(f goFile, imported string) string {
 		return "the journal knows the vocabulary only"
 	case ours && under(own, "internal/explore") && !under(f.dir, "internal/explore"):
 		return "nothing that is shipped imports what explores it"
+	case ours && under(own, "internal/gen") && !under(f.dir, "internal/gen"):
+		return "a generator is run and not imported"
 	case ours && under(own, "cmd") && !under(f.dir, "cmd"):
 		return "nothing imports the command"
 	default:
@@ -170,6 +172,12 @@ func TestImportRulesBite(t *testing.T) {
 		{"fakes/a.go", "fakes", false, module + "/contract/contracttest", true},
 		{"retry/a.go", "retry", false, module + "/cmd/idempact", true},
 		{"retry/a.go", "retry", false, module + "/internal/explore", true},
+		{"retry/a.go", "retry", false, module + "/internal/catalog", true},
+		{"cmd/idempact/main.go", "main", false, module + "/internal/catalog", false},
+		{"internal/catalog/a.go", "catalog", false, module + "/providers/stripe", false},
+		{"internal/catalog/a.go", "catalog", false, module + "/contract/contracttest", true},
+		{"internal/catalog/a.go", "catalog", false, module + "/internal/gen", true},
+		{"internal/gen/page/a.go", "main", false, module + "/contract/contracttest", false},
 		{"cmd/idempact/main.go", "main", false, module + "/internal/explore", true},
 		{"internal/explore/a.go", "explore", false, module + "/fakes", false},
 		{"internal/explore/a.go", "explore", false, module + "/providers/stripe", false},

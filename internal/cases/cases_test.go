@@ -9,15 +9,17 @@ import (
 	"testing/synctest"
 
 	"github.com/idempact/idempact/contract"
-	"github.com/idempact/idempact/providers/stripe"
-	"github.com/idempact/idempact/providers/zepto"
+	"github.com/idempact/idempact/internal/catalog"
 )
 
 // adapters are the providers whose cases are played.
-var adapters = map[string]contract.Adapter{
-	"stripe": stripe.New(nil),
-	"zepto":  zepto.New(nil),
-}
+var adapters = func() map[string]contract.Adapter {
+	all := map[string]contract.Adapter{}
+	for _, p := range catalog.Providers {
+		all[p.Name] = p.New()
+	}
+	return all
+}()
 
 func adapterOf(t *testing.T, c acceptanceCase) contract.Adapter {
 	t.Helper()

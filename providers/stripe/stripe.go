@@ -103,10 +103,7 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		// requests count as one by key, API, account and 30 days.
 		t.KeyHeader, t.KeyMaxLen, t.Retention = "Idempotency-Key", 255, retentionV2
 		t.Repeat, t.Saves = contract.ReturnsCurrent, contract.SavesSuccesses
-		t.Notes = []string{
-			"What the key with other parameters gets is not documented.",
-			"Lists are eventually consistent, so nothing is looked up in them.",
-		}
+		t.Notes = []string{"Lists are eventually consistent, so nothing is looked up in them."}
 	case e.version == 2 && e.method == http.MethodDelete:
 		t.KeyHeader, t.KeyMaxLen, t.Retention = "Idempotency-Key", 255, retentionV2
 		t.Repeat = contract.ReturnsCurrent

@@ -76,7 +76,6 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		t.WaitHeaders = []string{"Retry-After"}
 		t.LookUp = contract.LookUpByReference
 		t.Notes = []string{
-			"Which failures stay under a key is not published.",
 			"That a repeat is compared with the first request is not said, so what exists is fetched and compared here.",
 			"Lists can be read, and neither their order nor when a new resource appears in them is documented: finding nothing proves nothing.",
 		}
@@ -92,7 +91,6 @@ func (a *Adapter) Terms(c contract.Call) contract.Terms {
 		t.RepeatAnswers = []contract.Answer{{Status: http.StatusUnprocessableEntity, Code: e.makes.duplicate}}
 		t.LookUp = contract.LookUpByKey
 		t.Notes = []string{
-			"What a request gets while another with its uid is being worked on is not documented.",
 			"When a new resource appears under its uid is not documented: finding nothing proves nothing.",
 		}
 		t.KeyField = "uid"

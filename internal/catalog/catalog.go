@@ -6,6 +6,7 @@ package catalog
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"reflect"
 	"slices"
 
@@ -22,6 +23,8 @@ type Provider struct {
 	Synopsis string                               // one sentence: what it is
 	New      func() contract.Adapter              // with the default options
 	Fake     func(o *fakes.Options) *fakes.Server // nil if there is none
+
+	Exchanges fs.FS // the documented ones, as contracttest reads them; nil if there are none
 }
 
 // Find returns the provider of a name, and whether there is one.

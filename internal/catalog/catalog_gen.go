@@ -6,21 +6,25 @@ import (
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/providers/stripe"
+	stripedata "github.com/idempact/idempact/providers/stripe/testdata"
 	"github.com/idempact/idempact/providers/zepto"
+	zeptodata "github.com/idempact/idempact/providers/zepto/testdata"
 )
 
 // Providers are all providers, in the order of their names.
 var Providers = []Provider{
 	{
-		Name:     "stripe",
-		Synopsis: "Package stripe encodes Stripe's idempotency contract: API v1 and API v2, which differ, told apart by the path.",
-		New:      func() contract.Adapter { return stripe.New(nil) },
-		Fake:     fakes.NewStripe,
+		Name:      "stripe",
+		Synopsis:  "Package stripe encodes Stripe's idempotency contract: API v1 and API v2, which differ, told apart by the path.",
+		New:       func() contract.Adapter { return stripe.New(nil) },
+		Exchanges: stripedata.Exchanges,
+		Fake:      fakes.NewStripe,
 	},
 	{
-		Name:     "zepto",
-		Synopsis: "Package zepto encodes what Zepto promises about repeated requests, which is two contracts in one provider: a key in a header on the core API, which is forgotten after a day, and a uid in the body on PayTo, which is taken for ever.",
-		New:      func() contract.Adapter { return zepto.New(nil) },
-		Fake:     fakes.NewZepto,
+		Name:      "zepto",
+		Synopsis:  "Package zepto encodes what Zepto promises about repeated requests, which is two contracts in one provider: a key in a header on the core API, which is forgotten after a day, and a uid in the body on PayTo, which is taken for ever.",
+		New:       func() contract.Adapter { return zepto.New(nil) },
+		Exchanges: zeptodata.Exchanges,
+		Fake:      fakes.NewZepto,
 	},
 }

@@ -106,10 +106,7 @@ func (v *provider) exchange(a contract.Adapter, x contracttest.Exchange) exchang
 // step returns what comes next, as the loop has it: a doubt is resent only where that
 // is safe.
 func step(t contract.Terms, o contract.Outcome) string {
-	next := o.Next()
-	if next == contract.Resend && o.Effect() == contract.EffectMaybe && !t.HonoursKeys() && !t.Idempotent {
-		next = contract.LookUp
-	}
+	next := catalog.NextStep(t, o)
 	if o.Status == contract.Succeeded || o.AllowsNewKey() {
 		return next.String()
 	}

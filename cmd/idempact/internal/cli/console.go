@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// console is where a command reads and writes, and how it is to look.
+type console struct {
+	in        io.Reader
+	out, errs io.Writer
+	json      bool
+	color     string
+	colored   bool
+}
+
+// view is what a command shows: itself as JSON, or as text.
+type view interface {
+	text(c *console) string
+}
+
+// open settles what the flags ask for.
+func (c *console) open() error {
+	switch c.color {
+	case "always":
+		c.colored = os.Getenv("NO_COLOR") == ""
+	case "never":
+	case "auto":
+		c.colored = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(c.out)
+	default:
+		return fmt.Errorf("--color is auto, always or never")
+	}
+	return nil
+}
+
+// show prints a view.
+func (c *console) show(v view) error {
+	if c.json {
+		e := json.NewEncoder(c.out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	_, err := io.WriteString(c.out, v.text(c))
+	return err
+}
+
+// paint colours text where colours are wanted.
+func (c *console) paint(s string, colors ...text.Color) string {
+	if !c.colored {
+		return s
+	}
+	return text.Colors(colors).EscapeSeq() + s + text.Reset.EscapeSeq()
+}
+
+// isTerminal reports whether a file is a terminal.
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// grid returns a table in plain text: no lines but those between the rows' columns.
+func grid(header []string, rows [][]string) string {
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Format.Header = text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	t.SetStyle(style)
+	t.AppendHeader(row(header))
+	for _, r := range rows {
+		t.AppendRow(row(r))
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(t.Render(), "\n") {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func row(cells []string) table.Row {
+	r := make(table.Row, len(cells))
+	for i, s := range cells {
+		r[i] = s
+	}
+	return r
+}
+
+// facts returns lines of a name and a value, the values one under the other.
+func facts(c *console, list [][2]string) string {
+	width := 0
+	for _, f := range list {
+		width = max(width, len(f[0]))
+	}
+	var b strings.Builder
+	for _, f := range list {
+		if f[1] == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "%s  %s\n", c.paint(fmt.Sprintf("%-*s", width, f[0]), text.Bold), wrap(f[1], width+2))
+	}
+	return b.String()
+}
+
+// wrap breaks a long value into lines of up to 80 columns behind an indent.
+func wrap(s string, indent int) string {
+	lines := strings.Split(text.WrapSoft(s, 80-indent), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+}

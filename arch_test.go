@@ -85,12 +85,14 @@ func broken(f goFile, imported string) string {
 		return "go-retryablehttp is for retry"
 	case under(imported, "modernc.org") && !under(f.dir, "journal/sqlite"):
 		return "SQLite is for journal/sqlite"
+	case (under(imported, "github.com/spf13") || under(imported, "github.com/jedib0t")) && !under(f.dir, "cmd/idempact"):
+		return "the libraries of the command line are for the command"
 	case under(imported, "github.com/jackc") && !under(f.dir, "journal/postgres"):
 		return "pgx is for journal/postgres"
 	case f.test:
 		return ""
-	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest") && !under(f.dir, "internal/gen"):
-		return "contracttest is for tests"
+	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest") && !under(f.dir, "internal/gen") && !under(f.dir, "cmd/idempact"):
+		return "contracttest is for tests, and for the command that runs it"
 	case under(f.dir, "contract/contracttest") && !standard(imported) && own != "contract" && own != "retry":
 		return "contracttest imports the standard library, contract and retry: a user's test imports it"
 	case under(f.dir, "contract/contracttest"):
@@ -176,6 +178,10 @@ func TestImportRulesBite(t *testing.T) {
 		{"cmd/idempact/main.go", "main", false, module + "/internal/catalog", false},
 		{"internal/catalog/a.go", "catalog", false, module + "/providers/stripe", false},
 		{"internal/catalog/a.go", "catalog", false, module + "/contract/contracttest", true},
+		{"cmd/idempact/internal/check/a.go", "check", false, module + "/contract/contracttest", false},
+		{"cmd/idempact/internal/cli/a.go", "cli", false, "github.com/spf13/cobra", false},
+		{"retry/a.go", "retry", false, "github.com/spf13/cobra", true},
+		{"journal/a.go", "journal", false, "github.com/jedib0t/go-pretty/v6/table", true},
 		{"internal/catalog/a.go", "catalog", false, module + "/internal/gen", true},
 		{"internal/gen/page/a.go", "main", false, module + "/contract/contracttest", false},
 		{"cmd/idempact/main.go", "main", false, module + "/internal/explore", true},

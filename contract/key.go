@@ -112,7 +112,46 @@ func (t Terms) KeyIn(h http.Header, key string) string {
 	return fmt.Sprintf("%q %s", space, key)
 }
 
-// ErrKey is in every error of CheckKey.
+// FormatKey returns the key as KeyHeader carries it: as it is, or as a quoted string
+// where KeyQuoted says so.
+//
+// Source: RFC 8941, sections 3.3.3 and 4.1.6 (read 2026-11-29).
+func (t Terms) FormatKey(key string) string {
+	if !t.KeyQuoted {
+		return key
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+// ParseKey returns the key that a value of KeyHeader carries. Where KeyQuoted says
+// that it is a quoted string, a value that does not begin with a quote is taken for the
+// key itself: its caller leaves the quoting to others. The error, ErrKey, says that a
+// quoted string is malformed.
+func (t Terms) ParseKey(value string) (string, error) {
+	quoted, ok := strings.CutPrefix(value, `"`)
+	if !t.KeyQuoted || !ok {
+		return value, nil
+	}
+	var key strings.Builder
+	for i := 0; i < len(quoted); i++ {
+		switch c := quoted[i]; {
+		case c == '"' && i == len(quoted)-1:
+			return key.String(), nil
+		case c == '"':
+			return "", fmt.Errorf("%w: something follows its closing quote", ErrKey)
+		case c != '\\':
+			key.WriteByte(c)
+		case i+1 < len(quoted) && (quoted[i+1] == '"' || quoted[i+1] == '\\'):
+			i++
+			key.WriteByte(quoted[i])
+		default:
+			return "", fmt.Errorf("%w: a backslash stands before neither a quote nor a backslash", ErrKey)
+		}
+	}
+	return "", fmt.Errorf("%w: its closing quote is missing", ErrKey)
+}
+
+// ErrKey is in every error of CheckKey and ParseKey.
 var ErrKey = errors.New("malformed key")
 
 // CheckKey returns an error that says what is wrong with a key for this

@@ -240,6 +240,31 @@ func TestCheckKeyNeverShowsTheKey(t *testing.T) {
 	}
 }
 
+func TestQuotedKey(t *testing.T) {
+	quoted, plain := contract.Terms{KeyHeader: "Idempotency-Key", KeyQuoted: true}, contract.Terms{KeyHeader: "Idempotency-Key"}
+	for key, wire := range map[string]string{"k1": `"k1"`, `a"b\c`: `"a\"b\\c"`, "a b": `"a b"`, `\`: `"\\"`, "": `""`} {
+		assert.Equal(t, wire, quoted.FormatKey(key))
+		got, err := quoted.ParseKey(wire)
+		require.NoError(t, err)
+		assert.Equal(t, key, got)
+
+		assert.Equal(t, key, plain.FormatKey(key))
+		got, err = plain.ParseKey(wire)
+		require.NoError(t, err)
+		assert.Equal(t, wire, got, "quotes are a part of a key that is not quoted")
+	}
+	got, err := quoted.ParseKey("k1")
+	require.NoError(t, err)
+	assert.Equal(t, "k1", got, "its caller leaves the quoting to others")
+
+	for _, bad := range []string{`"`, `"SECRET`, `"SECRET\"`, `"SECRET\`, `"SE\CRET"`, `"SECRET";a=1`, `"SECRET" "b"`, `"a"b"`} {
+		got, err := quoted.ParseKey(bad)
+		require.ErrorIs(t, err, contract.ErrKey, bad)
+		assert.Empty(t, got)
+		assert.NotContains(t, err.Error(), "SECRET")
+	}
+}
+
 // FuzzCheckKey: an accepted key arrives, byte for byte, where net/http sends it.
 func FuzzCheckKey(f *testing.F) {
 	for _, key := range []string{"k", contract.KeyFor("pay", "7"), " k", "k ", "a\nb", "a\r\nB: c", "a\tb", "a\x00b", "a\x7fb", "é", "\xff", "a b", "\u00a0k", "\u0085", "k\u2028"} {
@@ -262,6 +287,10 @@ func FuzzCheckKey(f *testing.F) {
 			require.False(t, unicode.IsControl(r))
 			require.True(t, alphabet == "" && r < 0x7f || strings.ContainsRune(alphabet, r))
 		}
+		terms.KeyQuoted = true
+		same, err := terms.ParseKey(terms.FormatKey(key))
+		require.NoError(t, err)
+		require.Equal(t, key, same)
 		req, err := http.NewRequest(http.MethodPost, "http://api.example.com/v1/payments", nil)
 		require.NoError(t, err)
 		req.Header.Set(terms.KeyHeader, key)

@@ -79,6 +79,7 @@ type Source struct {
 // is never resent.
 type Terms struct {
 	KeyHeader string // header that carries the key
+	KeyQuoted bool   // as a quoted string there: "k1" and not k1
 	KeyField  string // or the JSON body field that does, as a dotted path ("idempotency_key", "uid")
 	KeyScope  string // names the space in which keys are unique, where the provider has several ("" is the account's one)
 

@@ -140,7 +140,7 @@ func (op *operation) resolveKey(req *http.Request) *Error {
 	}
 	op.call.Key = key
 	if op.terms.KeyHeader != "" {
-		setHeader(op.call.Request.Header, op.terms.KeyHeader, key)
+		setHeader(op.call.Request.Header, op.terms.KeyHeader, op.terms.FormatKey(key))
 	}
 	op.setScope(key)
 	return nil
@@ -174,6 +174,10 @@ func (op *operation) carriedKey() (string, error) {
 	}
 	var key string
 	for _, v := range contract.HeaderValues(op.call.Request.Header, op.terms.KeyHeader) {
+		v, err := op.terms.ParseKey(v)
+		if err != nil {
+			return "", fmt.Errorf("the header %s: %w", op.terms.KeyHeader, err)
+		}
 		if key != "" && v != key {
 			return "", fmt.Errorf("the request carries two different keys in the header %s; give one", op.terms.KeyHeader)
 		}

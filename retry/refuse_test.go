@@ -43,6 +43,7 @@ func TestRefused(t *testing.T) {
 	ctx := context.Background()
 	long := strings.Repeat("k", 256)
 	field := with(func(t *contract.Terms) { t.KeyHeader, t.KeyField = "", "uid" })
+	quoted := with(func(t *contract.Terms) { t.KeyQuoted = true })
 	for name, tc := range map[string]struct {
 		terms func(contract.Call) contract.Terms
 		make  func() *http.Request
@@ -99,6 +100,10 @@ func TestRefused(t *testing.T) {
 			r.Header["idempotency-key"] = []string{"b"}
 			return r
 		}, says: "one"},
+		"a broken quoted key":       {terms: quoted, make: func() *http.Request { return keyHeader(ctx, `"sk_1`) }, says: "closing quote"},
+		"two quoted keys":           {terms: quoted, make: func() *http.Request { return keyHeader(ctx, `"a"`, "b") }, says: "one"},
+		"a quoted key and another":  {terms: quoted, make: func() *http.Request { return keyHeader(contract.WithKey(ctx, "a"), `"b"`) }, says: "one key"},
+		"no quoted key":             {terms: quoted, make: func() *http.Request { return keyHeader(ctx, `""`) }, says: "no idempotency key"},
 		"key belongs into the body": {terms: field, make: func() *http.Request { return payment(ctx) }, says: "put it there"},
 		"no key in the body":        {terms: field, make: func() *http.Request { return post(ctx, payBody) }, says: `"uid"`},
 		"key in the body not text":  {terms: field, make: func() *http.Request { return post(ctx, `{"uid":7}`) }, says: "not a string"},
@@ -176,11 +181,15 @@ func TestBodyIsClosed(t *testing.T) {
 // TestAccepted: what must not be refused.
 func TestAccepted(t *testing.T) {
 	ctx := context.Background()
+	quoted := with(func(t *contract.Terms) { t.KeyQuoted, t.KeyMaxLen = true, 4 })
 	for name, tc := range map[string]struct {
 		terms func(contract.Call) contract.Terms
 		make  func() *http.Request
 		key   string // on the wire, in the header
 	}{
+		"to be quoted":          {terms: quoted, make: func() *http.Request { return post(contract.WithKey(ctx, `k"\1`), payBody) }, key: `"k\"\\1"`},
+		"quoted by its caller":  {terms: quoted, make: func() *http.Request { return keyHeader(contract.WithKey(ctx, "k1"), `"k1"`) }, key: `"k1"`},
+		"quoted and not":        {terms: quoted, make: func() *http.Request { return keyHeader(ctx, `"k1"`, "k1") }, key: `"k1"`},
 		"key in the context":    {make: func() *http.Request { return post(contract.WithKey(ctx, "k1"), payBody) }, key: "k1"},
 		"key in the header":     {make: func() *http.Request { return keyHeader(ctx, "k1") }, key: "k1"},
 		"the same in both":      {make: func() *http.Request { return keyHeader(contract.WithKey(ctx, "k1"), "k1") }, key: "k1"},

@@ -192,7 +192,11 @@ func carriedKey(t contract.Terms, c contract.Call) string {
 	if t.KeyHeader == "" {
 		return ""
 	}
-	return contract.HeaderValue(c.Request.Header, t.KeyHeader)
+	key, err := t.ParseKey(contract.HeaderValue(c.Request.Header, t.KeyHeader))
+	if err != nil {
+		return ""
+	}
+	return key
 }
 
 func parseExchange(raw []byte) (x Exchange, err error) {

@@ -252,6 +252,7 @@ var mutants = []mutant{
 		return t
 	}}},
 	{"two places for the key", "v1", "terms-agree", keyed(func(t *contract.Terms) { t.KeyField = "key" })},
+	{"quotes in no header", "payto", "terms-agree", keyed(func(t *contract.Terms) { t.KeyQuoted = true })},
 	{"a retention of no key", "contact", "terms-agree", terms(func(t *contract.Terms) { t.Retention = time.Hour })},
 	{"a key that promises nothing", "v1", "terms-agree", keyed(func(t *contract.Terms) { t.Repeat = contract.RepeatsNothing })},
 	{"lengths the wrong way round", "payto", "terms-agree", keyed(func(t *contract.Terms) { t.KeyMinLen, t.KeyMaxLen = 65, 64 })},
@@ -285,6 +286,7 @@ var mutants = []mutant{
 	}}},
 	{"no limit of the key", "v1", "good-key", keyed(func(t *contract.Terms) { t.KeyMaxLen = 0 })},
 	{"too long a key", "payment", "good-key", keyed(func(t *contract.Terms) { t.KeyMaxLen = 257 })},
+	{"quotes around the key", "v1", "good-key", keyed(func(t *contract.Terms) { t.KeyQuoted = true })},
 	{"a wider alphabet", "payto", "good-key", keyed(func(t *contract.Terms) { t.KeyAlphabet += "/" })},
 	{"a key in two headers", "v1", "key-on-wire", tampered(func(r *http.Request, b []byte) []byte {
 		r.Header.Set("X-Request-Key", keyOf(r))

@@ -231,7 +231,7 @@ func (p *probe) call(key string, amount int64) contract.Call {
 func (p *probe) sent(c contract.Call, key string) contract.Call {
 	c.Key, c.FirstSent = key, sentAt
 	if p.terms.KeyHeader != "" && key != "" {
-		c.Request.Header.Set(p.terms.KeyHeader, key)
+		c.Request.Header.Set(p.terms.KeyHeader, p.terms.FormatKey(key))
 	}
 	return c
 }
@@ -370,7 +370,7 @@ func withTerms(a contract.Adapter, change func(*contract.Terms)) contract.Adapte
 // keyless is what the terms say where no key is honoured.
 func keyless(t *contract.Terms) {
 	t.KeyHeader, t.KeyField, t.KeyScope, t.KeyAlphabet = "", "", "", ""
-	t.KeyMinLen, t.KeyMaxLen, t.Retention = 0, 0, 0
+	t.KeyQuoted, t.KeyMinLen, t.KeyMaxLen, t.Retention = false, 0, 0, 0
 	t.KeyRequired, t.Idempotent = false, false
 	t.Repeat, t.Mismatch = contract.RepeatsNothing, contract.MismatchUndocumented
 }

@@ -119,12 +119,12 @@ func checkKeyOnWire(p *probe) {
 		if n := w.count(key); n != 1 {
 			p.failf("attempt %d: the key is on the wire %d times", i+1, n)
 		}
-		place := w.header.Get(p.terms.KeyHeader)
+		want, place := p.terms.FormatKey(key), w.header.Get(p.terms.KeyHeader)
 		if p.terms.KeyField != "" {
 			o, _ := contract.DecodeObject(w.body)
-			place = o.Text(p.terms.KeyField)
+			want, place = key, o.Text(p.terms.KeyField)
 		}
-		if place != key {
+		if place != want {
 			p.failf("attempt %d: the key is not in %s%s", i+1, p.terms.KeyHeader, p.terms.KeyField)
 		}
 	}

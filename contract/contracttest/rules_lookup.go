@@ -33,7 +33,7 @@ func checkNotFound(p *probe) {
 		req := p.request(context.Background(), p.keyOrNone(), 100)
 		key, _ := contract.KeyFrom(req.Context())
 		if p.terms.KeyHeader != "" {
-			req.Header.Set(p.terms.KeyHeader, key)
+			req.Header.Set(p.terms.KeyHeader, p.terms.FormatKey(key))
 		}
 		result, err := p.do(p.client(a, s, once), req)
 		if err == nil || result.Effect() != contract.EffectMaybe {

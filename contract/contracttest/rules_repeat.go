@@ -162,7 +162,7 @@ func checkNoKey(p *probe) {
 			key := p.key()
 			req := p.request(context.Background(), key, 100)
 			if p.terms.KeyHeader != "" {
-				req.Header.Set(p.terms.KeyHeader, key) // sent, and not counted on
+				req.Header.Set(p.terms.KeyHeader, p.terms.FormatKey(key)) // sent, and not counted on
 			}
 			result, err := p.do(p.client(a, s), req)
 			p.expectWrites(s, 1, what+", no key honoured"+name)

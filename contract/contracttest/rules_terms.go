@@ -174,6 +174,7 @@ func contradictions(t contract.Terms) (wrong []string) {
 	say(t.KeyHeader != "" && t.KeyField != "", "the key has two places, KeyHeader and KeyField")
 	say(t.KeyHeader != "" && !isHeaderName(t.KeyHeader), "KeyHeader is no name of a header")
 	say(contains(reservedHeaders, t.KeyHeader), "KeyHeader has another meaning")
+	say(t.KeyQuoted && t.KeyHeader == "", "a key is quoted in no header")
 	say(!keyed && t.KeyRequired, "a key is required and not honoured")
 	say(!keyed && (t.Retention != 0 || t.Repeat != contract.RepeatsNothing || t.Mismatch != contract.MismatchUndocumented),
 		"something is promised about a key that is not honoured")

@@ -167,7 +167,10 @@ func newCall(c acceptanceCase, a contract.Adapter) contract.Call {
 	call := contract.Call{Request: req, Body: c.request.body}
 	switch t := a.Terms(call); {
 	case t.KeyHeader != "":
-		call.Key = contract.HeaderValue(req.Header, t.KeyHeader)
+		call.Key, err = t.ParseKey(contract.HeaderValue(req.Header, t.KeyHeader))
+		if err != nil {
+			panic(err)
+		}
 	case t.KeyField != "":
 		o, _ := contract.DecodeObject(c.request.body)
 		call.Key = o.Text(t.KeyField)

@@ -86,7 +86,7 @@ func words(t contract.Terms) (said, open map[string]string) {
 
 func TestFactsOfEverythingPromised(t *testing.T) {
 	said, open := words(contract.Terms{
-		KeyHeader: "Idempotency-Key", KeyScope: "payments", AccountHeaders: []string{"Account"},
+		KeyHeader: "Idempotency-Key", KeyQuoted: true, KeyScope: "payments", AccountHeaders: []string{"Account"},
 		KeyMinLen: 1, KeyMaxLen: 64, KeyAlphabet: contract.Unreserved, KeyRequired: true,
 		Retention: 24 * time.Hour, Repeat: contract.Replays, ReplayMarker: "Replayed",
 		Mismatch: contract.MismatchRefused, MismatchAnswers: []contract.Answer{{Status: 422}, {Status: 409, Code: "other"}},
@@ -94,7 +94,7 @@ func TestFactsOfEverythingPromised(t *testing.T) {
 		WaitHeaders: []string{"Retry-After"}, MinWait: 30 * time.Second, LookUp: contract.LookUpByKey,
 	})
 	assert.Equal(t, map[string]string{
-		"Key":                  "header `Idempotency-Key`, unique among `payments`, in the account of `Account`",
+		"Key":                  "header `Idempotency-Key`, quoted, unique among `payments`, in the account of `Account`",
 		"Limits":               "1 to 64 characters of `-.0-9A-Z_a-z~`",
 		"Required":             "yes",
 		"Remembered":           "24 hours",

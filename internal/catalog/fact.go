@@ -54,6 +54,9 @@ func keyPlace(t contract.Terms) Fact {
 	switch {
 	case t.KeyHeader != "":
 		place = "header " + code(t.KeyHeader)
+		if t.KeyQuoted {
+			place += ", quoted"
+		}
 	case t.KeyField != "":
 		place = "body field " + code(t.KeyField)
 	case t.Idempotent:

@@ -57,9 +57,18 @@ func Run(ctx context.Context, t Target) (*Report, error) {
 		Adapter: t.Provider.New(), Exchanges: t.Provider.Exchanges, Request: t.request,
 		Sandbox: &contracttest.Sandbox{URL: t.URL.String(), Client: t.Client},
 	}
-	if remote := (remoteFake{t}); remote.there(ctx) {
+	if (remoteFake{t: t}).there(ctx) {
 		r.Ledger = true
-		spec.Fake = func() contracttest.Fake { return remote.anew(ctx) }
+		var made []remoteFake
+		spec.Fake = func() contracttest.Fake {
+			made = append(made, remoteFake{t, contract.NewKey()})
+			return made[len(made)-1].anew(ctx)
+		}
+		defer func() {
+			for _, f := range made {
+				f.forget(ctx)
+			}
+		}()
 	}
 	var err error
 	if r.Drift, err = t.drift(ctx); err != nil {

@@ -182,7 +182,7 @@ func (p prober) send(key string, amount int64) (seen, error) {
 		req.Body = io.NopCloser(strings.NewReader(string(c.Body)))
 	}
 	if t := p.a.Terms(c); t.KeyHeader != "" && key != "" {
-		req.Header.Set(t.KeyHeader, t.HeaderKey(key))
+		req.Header.Set(t.KeyHeader, t.FormatKey(key))
 	}
 	c.Request.Header = req.Header
 	req.URL.Scheme, req.URL.Host, req.Host = p.t.URL.Scheme, p.t.URL.Host, ""

@@ -9,12 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idempact/idempact/cmd/idempact/internal/fakeserver"
 	"github.com/idempact/idempact/contract/contracttest"
 )
 
-// remoteFake is a fake that idempact serves, reached over its control API. It has a
-// ledger and a clock, and can be made anew.
-type remoteFake struct{ t Target }
+// remoteFake is a fake that idempact serves, reached over its control API, in a space of
+// its own. It has a ledger and a clock, and there can be many.
+type remoteFake struct {
+	t     Target
+	space string
+}
 
 // there reports whether the server is one.
 func (f remoteFake) there(ctx context.Context) bool {
@@ -22,10 +26,9 @@ func (f remoteFake) there(ctx context.Context) bool {
 	return f.call(ctx, http.MethodGet, "effects", "", &effects) == nil
 }
 
-// anew returns the fake without a memory. The suite cannot take an error here, and takes
-// a panic for a finding.
+// anew returns a fake without a memory. The suite cannot take an error here, and takes a
+// panic for a finding.
 func (f remoteFake) anew(ctx context.Context) contracttest.Fake {
-	f.must(f.call(ctx, http.MethodPost, "reset", "", nil))
 	return contracttest.Fake{
 		Handler: http.HandlerFunc(f.forward),
 		Effects: func() (amounts []int64) {
@@ -44,6 +47,11 @@ func (f remoteFake) anew(ctx context.Context) contracttest.Fake {
 	}
 }
 
+// forget gives up the space.
+func (f remoteFake) forget(ctx context.Context) {
+	_ = f.call(ctx, http.MethodPost, "reset", "", nil) // the server may be gone, and its memory with it
+}
+
 func (f remoteFake) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("the fake's control API: %v", err))
@@ -58,6 +66,7 @@ func (f remoteFake) call(ctx context.Context, method, what, body string, into an
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	req.Header.Set(fakeserver.SpaceHeader, f.space)
 	resp, err := f.t.Client.Do(req)
 	if err != nil {
 		return err
@@ -80,6 +89,7 @@ func (f remoteFake) forward(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	out.Header, out.ContentLength = r.Header.Clone(), r.ContentLength
+	out.Header.Set(fakeserver.SpaceHeader, f.space)
 	resp, err := f.t.Client.Transport.RoundTrip(out)
 	if err != nil {
 		panic(http.ErrAbortHandler)

@@ -54,6 +54,8 @@ Faults are for the next write requests, in order, and are given by --fault, by -
   curl -d '{"advance":"25h"}' http://127.0.0.1:12111/_fake/clock
   curl -X POST http://127.0.0.1:12111/_fake/reset
 
+The header X-Fake-Space gives tests that run side by side a provider each.
+
 The faults: LoseReply, ResetAfterSend, Hang, CutBody(bytes), RefuseConnection,
 InFlight(5s), Slow(3s), SaveError(500), SaveErrorNoEffect(500), Throttle(3s),
 Unavailable(3s), Status(402, body), HTMLPage(502), Redirect(url), None.`,
@@ -91,7 +93,7 @@ func (f fakeFlags) run(ctx context.Context, c *console, name string) error {
 		return err
 	}
 	server := fakeserver.New(func() *fakes.Server { return p.Fake(&fakes.Options{Seed: f.seed}) }, f.logTo(c))
-	server.Current().Script(faults...)
+	server.Script(faults...)
 	url := "http://" + l.Addr().String()
 	if err := c.show(listening{name, url, url + "/_fake"}); err != nil {
 		return err

@@ -139,7 +139,7 @@ func read(adapter contract.Adapter, e contract.Endpoint, a *answer.Answer) (read
 	c := a.Call(req, body)
 	t := adapter.Terms(c)
 	if a.Method == "" && t.KeyHeader != "" {
-		c.Request.Header.Set(t.KeyHeader, key)
+		c.Request.Header.Set(t.KeyHeader, t.FormatKey(key))
 	}
 	c.Key = carried(t, c)
 	c.FirstSent = time.Now()
@@ -171,7 +171,8 @@ func carried(t contract.Terms, c contract.Call) string {
 		if t.KeyHeader == "" {
 			return ""
 		}
-		return contract.HeaderValue(c.Request.Header, t.KeyHeader)
+		key, _ := t.ParseKey(contract.HeaderValue(c.Request.Header, t.KeyHeader)) // a malformed one is none
+		return key
 	}
 	o, err := contract.DecodeObject(c.Body)
 	if err != nil {

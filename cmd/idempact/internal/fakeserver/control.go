@@ -27,7 +27,21 @@ GET  /_fake/effects   what really happened, in order
 GET  /_fake/requests  what came over the wire, without keys, credentials and bodies
 POST /_fake/clock     {"advance": "25h"}: moves its clock ahead
 POST /_fake/reset     forgets everything: resources, keys, faults, clock
+
+The header ` + SpaceHeader + ` on any of these and on the provider's own requests names a
+provider apart, so that tests can run side by side.
 `
+
+var errSpaces = fmt.Errorf("there are %d spaces: reset those that are done with", maxSpaces)
+
+// in returns the space of a control request, and answers where there is none.
+func (s *Server) in(w http.ResponseWriter, r *http.Request) *space {
+	one := s.space(r.Header.Get(SpaceHeader))
+	if one == nil {
+		refuse(w, http.StatusTooManyRequests, errSpaces)
+	}
+	return one
+}
 
 func (s *Server) routes() {
 	s.mux.HandleFunc("GET /_fake", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, help) })
@@ -62,10 +76,14 @@ func (s *Server) postFaults(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	if in.Method == "" && in.Path == "" && !in.Reads {
-		s.Current().Script(faults...)
-	} else {
-		s.Current().ScriptWhen(in.matches, faults...)
+	one := s.in(w, r)
+	switch {
+	case one == nil:
+		return
+	case in.Method == "" && in.Path == "" && !in.Reads:
+		one.fake.Script(faults...)
+	default:
+		one.fake.ScriptWhen(in.matches, faults...)
 	}
 	answer(w, map[string]int{"added": len(faults)})
 }
@@ -111,9 +129,13 @@ type effect struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-func (s *Server) getEffects(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) getEffects(w http.ResponseWriter, r *http.Request) {
+	one := s.in(w, r)
+	if one == nil {
+		return
+	}
 	all := []effect{}
-	for _, e := range s.Current().Effects() {
+	for _, e := range one.fake.Effects() {
 		x := effect{e.Time, e.Kind, e.Action, e.Resource, "", e.Path, e.Amount, e.Currency, e.Metadata}
 		if e.Key != "" {
 			x.Key = contract.KeyTag(e.Key)
@@ -123,11 +145,14 @@ func (s *Server) getEffects(w http.ResponseWriter, _ *http.Request) {
 	answer(w, all)
 }
 
-func (s *Server) getRequests(w http.ResponseWriter, _ *http.Request) {
-	fake := s.Current()
-	effects := fake.Effects()
+func (s *Server) getRequests(w http.ResponseWriter, r *http.Request) {
+	one := s.in(w, r)
+	if one == nil {
+		return
+	}
+	effects := one.fake.Effects()
 	all := []Line{}
-	for _, r := range fake.Requests() {
+	for _, r := range one.fake.Requests() {
 		all = append(all, lineOf(r, effects))
 	}
 	answer(w, all)
@@ -145,20 +170,23 @@ func (s *Server) postClock(w http.ResponseWriter, r *http.Request) {
 	case bad != nil || d < 0:
 		refuse(w, http.StatusBadRequest, errors.New(`advance is a duration such as "25h"`))
 	default:
-		s.mu.Lock()
-		s.fake.Advance(d)
-		s.ahead += d
-		now := time.Now().Add(s.ahead)
-		s.mu.Unlock()
-		answer(w, map[string]time.Time{"now": now.UTC()})
+		if one := s.in(w, r); one != nil {
+			answer(w, map[string]time.Time{"now": one.advance(d)})
+		}
 	}
 }
 
-func (s *Server) postReset(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	_ = s.fake.Close() // it has no listener
-	s.fake, s.ahead, s.logged, s.ledger = s.new(), 0, 0, 0
-	s.mu.Unlock()
+// advance moves the space's clock and returns its time.
+func (one *space) advance(d time.Duration) time.Time {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.fake.Advance(d)
+	one.ahead += d
+	return time.Now().Add(one.ahead).UTC()
+}
+
+func (s *Server) postReset(w http.ResponseWriter, r *http.Request) {
+	s.reset(r.Header.Get(SpaceHeader))
 	answer(w, map[string]bool{"reset": true})
 }
 

@@ -20,10 +20,25 @@ type Server struct {
 	mux *http.ServeMux
 
 	mu     sync.Mutex
-	fake   *fakes.Server
+	spaces map[string]*space
+}
+
+// SpaceHeader names the space that a request is for: a provider of its own, that shares
+// nothing with the others, so that tests can run side by side. Without it there is one
+// space for all.
+const SpaceHeader = "X-Fake-Space"
+
+// maxSpaces is how many spaces there can be until some are reset.
+const maxSpaces = 1000
+
+// space is one provider.
+type space struct {
+	fake *fakes.Server
+
+	mu     sync.Mutex
 	ahead  time.Duration // of our clock
-	logged int           // requests of the fake
-	ledger int           // effects of the fake that were logged
+	logged int           // requests that were logged
+	ledger int           // effects that were logged
 }
 
 // Line is one line of the log: a request, and what became of it. Nothing in it is a
@@ -69,16 +84,35 @@ func New(newFake func() *fakes.Server, log func(Line)) *Server {
 	if log == nil {
 		log = func(Line) {}
 	}
-	s := &Server{new: newFake, log: log, fake: newFake(), mux: http.NewServeMux()}
+	s := &Server{new: newFake, log: log, spaces: map[string]*space{}, mux: http.NewServeMux()}
 	s.routes()
 	return s
 }
 
-// Current returns the fake as it is until the next reset.
-func (s *Server) Current() *fakes.Server {
+// Script sets faults for the next writes in the space that has no name.
+func (s *Server) Script(faults ...fakes.Fault) { s.space("").fake.Script(faults...) }
+
+// space returns the space of a name, nil where there are too many.
+func (s *Server) space(name string) *space {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fake
+	one := s.spaces[name]
+	if one == nil && (len(s.spaces) < maxSpaces || name == "") {
+		one = &space{fake: s.new()}
+		s.spaces[name] = one
+	}
+	return one
+}
+
+// reset forgets a space.
+func (s *Server) reset(name string) {
+	s.mu.Lock()
+	one := s.spaces[name]
+	delete(s.spaces, name)
+	s.mu.Unlock()
+	if one != nil {
+		_ = one.fake.Close() // it has no listener
+	}
 }
 
 // ServeHTTP answers the control API, and as the provider everything else.
@@ -87,24 +121,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
-	fake := s.Current()
-	defer s.report(fake) // also where a fault ends the connection by a panic
-	fake.ServeHTTP(w, r)
+	one := s.space(r.Header.Get(SpaceHeader))
+	if one == nil {
+		refuse(w, http.StatusTooManyRequests, errSpaces)
+		return
+	}
+	defer one.report(s.log) // also where a fault ends the connection by a panic
+	one.fake.ServeHTTP(w, r)
 }
 
 // report logs what the fake has seen and is not logged yet.
-func (s *Server) report(fake *fakes.Server) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if fake != s.fake {
-		return // it was reset
+func (one *space) report(log func(Line)) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	requests, effects := one.fake.Requests(), one.fake.Effects()
+	fresh := effects[one.ledger:]
+	for _, r := range requests[one.logged:] {
+		log(lineOf(r, fresh))
 	}
-	requests, effects := fake.Requests(), fake.Effects()
-	fresh := effects[s.ledger:]
-	for _, r := range requests[s.logged:] {
-		s.log(lineOf(r, fresh))
-	}
-	s.logged, s.ledger = len(requests), len(effects)
+	one.logged, one.ledger = len(requests), len(effects)
 }
 
 func lineOf(r fakes.Request, effects []fakes.Effect) Line {

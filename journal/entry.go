@@ -50,6 +50,10 @@ type Entry struct {
 	Retain time.Time
 
 	Created, Updated time.Time
+
+	// History is what happened, the oldest first: the last MaxHistory events of runs
+	// that came to store what they found.
+	History []Event
 }
 
 // Clone returns a copy that shares nothing with e, its times in UTC and cut to
@@ -64,6 +68,10 @@ func (e Entry) Clone() Entry {
 	e.Request.Body = append([]byte(nil), e.Request.Body...)
 	e.Response.Body = append([]byte(nil), e.Response.Body...)
 	e.Verdict.Resources = append([]string(nil), e.Verdict.Resources...)
+	e.History = append([]Event(nil), e.History...)
+	for i := range e.History {
+		e.History[i].At = time.UnixMicro(e.History[i].At.UnixMicro()).UTC()
+	}
 	for _, t := range []*time.Time{&e.FirstSent, &e.Lease.Until, &e.Due, &e.Retain, &e.Created, &e.Updated} {
 		*t = time.UnixMicro(t.UnixMicro()).UTC()
 	}

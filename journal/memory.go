@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -117,6 +118,32 @@ func (m *Memory) Unsettled(ctx context.Context, provider, account string, now ti
 	return due, nil
 }
 
+// List returns the entries that fit, in the order of their IDs.
+func (m *Memory) List(ctx context.Context, f Filter) ([]Entry, error) {
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var found []Entry
+	for id, e := range m.entries {
+		if (f.Provider == "" || id.Provider == f.Provider) && (f.Account == "" || id.Account == f.Account) &&
+			(!f.Unsettled || !e.Settled) && (f.After == ID{} || id.compare(f.After) > 0) {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b Entry) int { return a.ID.compare(b.ID) })
+	found = found[:min(len(found), max(f.Limit, 0))]
+	for i, e := range found {
+		found[i] = e.Clone()
+	}
+	return found, nil
+}
+
+func (id ID) compare(other ID) int {
+	return cmp.Or(cmp.Compare(id.Provider, other.Provider), cmp.Compare(id.Account, other.Account), cmp.Compare(id.Key, other.Key))
+}
+
 // Prune removes up to limit settled entries that are older than before.
 func (m *Memory) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	unlock, err := m.lock(ctx)
@@ -145,4 +172,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store  = (*Memory)(nil)
+	_ Lister = (*Memory)(nil)
+)

@@ -99,6 +99,31 @@ func (s *sealed) Unsettled(ctx context.Context, provider, account string, now ti
 	}
 }
 
+// List opens what the store lists, where it lists at all.
+func (s *sealed) List(ctx context.Context, f Filter) ([]Entry, error) {
+	found, err := list(ctx, s.Store, f)
+	errs := []error{err}
+	var opened []Entry
+	for _, e := range found {
+		e, err := s.open(e)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		opened = append(opened, e)
+	}
+	return opened, errors.Join(errs...)
+}
+
+// list lists a store that may not be able to.
+func list(ctx context.Context, s Store, f Filter) ([]Entry, error) {
+	l, ok := s.(Lister)
+	if !ok {
+		return nil, fmt.Errorf("journal: list: %w", errors.ErrUnsupported)
+	}
+	return l.List(ctx, f)
+}
+
 // shut returns a copy of e with its secrets sealed. What was left out stays out.
 func (s *sealed) shut(e Entry) (Entry, error) {
 	e = e.Clone()
@@ -206,6 +231,11 @@ func (b *bodiless) Update(ctx context.Context, e Entry) (Entry, error) {
 	return b.Store.Update(ctx, stripped(e))
 }
 
+// List lists the store, where it lists at all.
+func (b *bodiless) List(ctx context.Context, f Filter) ([]Entry, error) {
+	return list(ctx, b.Store, f)
+}
+
 // stripped returns e without its bodies. An empty body loses nothing, so it does
 // not count as left out.
 func stripped(e Entry) Entry {
@@ -216,6 +246,8 @@ func stripped(e Entry) Entry {
 }
 
 var (
-	_ Store = (*sealed)(nil)
-	_ Store = (*bodiless)(nil)
+	_ Store  = (*sealed)(nil)
+	_ Store  = (*bodiless)(nil)
+	_ Lister = (*sealed)(nil)
+	_ Lister = (*bodiless)(nil)
 )

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/journal"
 )
 
 // AttemptEvent tells of one request that an operation made.
@@ -28,6 +29,22 @@ type AttemptEvent struct {
 	Wait    time.Duration    // and after how long
 }
 
+// kinds are the words of the journal for what a request was for.
+var kinds = map[contract.Step]string{contract.Resend: "send", contract.Resolve: "fetch", contract.LookUp: "look-up"}
+
+// eventOf returns what the journal keeps of a request: what a send revealed by itself,
+// and what is known since a read.
+func eventOf(e AttemptEvent) journal.Event {
+	o := e.Outcome
+	if e.Step != contract.Resend {
+		o = e.Verdict.Outcome
+	}
+	return journal.Event{
+		At: e.Started, Took: e.Duration, Kind: kinds[e.Step], Attempt: e.Attempt, StatusCode: e.StatusCode,
+		Status: o.Status, Code: o.Code, Resource: o.Resource, RequestID: o.RequestID, Reason: o.Reason,
+	}
+}
+
 // tell reports a request that was just answered, or was not.
 func (f *flight) tell(ctx context.Context, step contract.Step, started time.Time, r contract.Reply) {
 	c, last := f.client, f.verdict.Last
@@ -48,6 +65,9 @@ func (f *flight) tell(ctx context.Context, step contract.Step, started time.Time
 		slog.String("verdict", e.Verdict.Status.String()),
 		slog.String("next", e.Next.String()), slog.Duration("wait", e.Wait),
 		slog.String("request_id", e.Outcome.RequestID))
+	if f.hold != nil {
+		f.events = append(f.events, eventOf(e))
+	}
 	if c.options.OnAttempt != nil {
 		c.options.OnAttempt(ctx, e)
 	}

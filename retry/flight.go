@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/journal"
 )
 
 // flight is one run of one operation, on behalf of every caller that shares its
@@ -27,6 +28,7 @@ type flight struct {
 	again    bool              // the run tries what did nothing before once more
 	recorded bool              // the verdict is one that the journal had
 	original *contract.Verdict // of the other request, which the key belongs to
+	events   []journal.Event   // of this run, for the entry
 	news     news              // of the operation, from outside
 
 	done      chan struct{} // closed when it has ended

@@ -102,6 +102,9 @@ func learned(e journal.Entry, o contract.Outcome, now time.Time) journal.Entry {
 		e.Verdict = contract.Fold(e.Verdict, contract.Outcome{Status: contract.InProgress, Reason: "the operation was under way"})
 	}
 	e.Verdict = contract.Fold(e.Verdict, o)
+	e.Remember(journal.Event{
+		At: now, Kind: "evidence", Status: o.Status, Code: o.Code, Resource: o.Resource, RequestID: o.RequestID, Reason: o.Reason,
+	})
 	if open {
 		e.Settled = final(e.Verdict)
 	} else {

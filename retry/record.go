@@ -119,6 +119,7 @@ func (f *flight) merged(base journal.Entry) (next journal.Entry, told contract.V
 	now := time.Now()
 	next = base
 	next.Skew, next.Updated = max(base.Skew, f.skew), now
+	next.Remember(f.events...)
 	if base.Lease.Holder != f.hold.holder {
 		return f.mergedLate(next, now)
 	}

@@ -81,7 +81,10 @@ type rule struct {
 // patience is how long one rule may take.
 const patience = time.Minute
 
-var errSkipped = errors.New("the store is not a journaltest.Reopener")
+// errSkipped is in the error of a rule that asks for more than the store has.
+var errSkipped = errors.New("the rule is skipped")
+
+var errNoReopener = fmt.Errorf("%w: the store is no journaltest.Reopener", errSkipped)
 
 // run checks one store, and closes it.
 func (r rule) run(s journal.Store) (err error) {
@@ -200,7 +203,7 @@ func (s *subject) prune(before time.Time, limit int) int {
 func (s *subject) reopen() *subject {
 	r, ok := s.store.(Reopener)
 	if !ok {
-		panic(stop{err: errSkipped})
+		panic(stop{err: errNoReopener})
 	}
 	again, err := r.Reopen()
 	if err != nil {

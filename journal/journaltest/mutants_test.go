@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ type mutant struct {
 	update    func(journal.Store, context.Context, journal.Entry) (journal.Entry, error)
 	unsettled func(journal.Store, context.Context, string, string, time.Time, int) ([]journal.Entry, error)
 	prune     func(journal.Store, context.Context, time.Time, int) (int, error)
+	list      func(journal.Store, context.Context, journal.Filter) ([]journal.Entry, error)
 	close     func(journal.Store) error
 	reopen    func(journal.Store) (journal.Store, error)
 }
@@ -55,6 +57,17 @@ func (m mutant) Unsettled(ctx context.Context, provider, account string, now tim
 		return m.unsettled(m.Store, ctx, provider, account, now, limit)
 	}
 	return m.Store.Unsettled(ctx, provider, account, now, limit)
+}
+
+func (m mutant) List(ctx context.Context, f journal.Filter) ([]journal.Entry, error) {
+	if m.list != nil {
+		return m.list(m.Store, ctx, f)
+	}
+	l, ok := m.Store.(journal.Lister)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return l.List(ctx, f)
 }
 
 func (m mutant) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
@@ -118,6 +131,22 @@ func reading(change func(*journal.Entry)) mutant {
 // finding replaces what Unsettled looks for.
 func finding(f func(s journal.Store, ctx context.Context, provider, account string, now time.Time, limit int) ([]journal.Entry, error)) mutant {
 	return mutant{unsettled: f}
+}
+
+// listing changes what List returns.
+func listing(change func(f *journal.Filter, found []journal.Entry) []journal.Entry) mutant {
+	return mutant{list: func(s journal.Store, ctx context.Context, f journal.Filter) ([]journal.Entry, error) {
+		found, err := s.(journal.Lister).List(ctx, f)
+		return change(&f, found), err
+	}}
+}
+
+// ignoring changes what List is asked.
+func ignoring(change func(*journal.Filter)) mutant {
+	return mutant{list: func(s journal.Store, ctx context.Context, f journal.Filter) ([]journal.Entry, error) {
+		change(&f)
+		return s.(journal.Lister).List(ctx, f)
+	}}
 }
 
 // The table of broken stores, and the rule that kills each.
@@ -345,6 +374,22 @@ func mutants() map[string]struct {
 		"Prune removes nothing": {mutant{prune: func(s journal.Store, ctx context.Context, _ time.Time, limit int) (int, error) {
 			return s.Prune(ctx, time.Time{}, limit)
 		}}, "prune removes"},
+		"List loses the history": {listing(func(_ *journal.Filter, found []journal.Entry) []journal.Entry {
+			for i := range found {
+				found[i].History = nil
+			}
+			return found
+		}), "list is whole"},
+		"List begins anew with every page": {mutant{list: func(s journal.Store, ctx context.Context, f journal.Filter) ([]journal.Entry, error) {
+			f.After = journal.ID{}
+			return s.(journal.Lister).List(ctx, f)
+		}}, "list is whole"},
+		"List ignores the provider": {ignoring(func(f *journal.Filter) { f.Provider = "" }), "list filters"},
+		"List ignores the account":  {ignoring(func(f *journal.Filter) { f.Account = "" }), "list filters"},
+		"List shows the settled":    {ignoring(func(f *journal.Filter) { f.Unsettled = false }), "list filters"},
+		"List hides what is leased": {listing(func(f *journal.Filter, found []journal.Entry) []journal.Entry {
+			return slices.DeleteFunc(found, func(e journal.Entry) bool { return f.Unsettled && e.Lease.Holder != "" })
+		}), "list filters"},
 		"Begin ignores its context": {mutant{begin: func(s journal.Store, _ context.Context, e journal.Entry) (journal.Entry, bool, error) {
 			return s.Begin(context.Background(), e)
 		}}, "context"},
@@ -394,7 +439,7 @@ func TestMutantsAreKilled(t *testing.T) {
 			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 				var v *journaltest.Violation
 				require.ErrorAs(t, e, &v)
-				assert.Regexp(t, `^(rules|keep|journaltest)\.go:\d+$|^Close$`, v.Source)
+				assert.Regexp(t, `^(rules|keep|list|journaltest)\.go:\d+$|^Close$`, v.Source)
 				assert.Contains(t, v.Error(), v.Duty)
 				rules = append(rules, v.Rule)
 			}

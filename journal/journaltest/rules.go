@@ -43,6 +43,8 @@ var rules = []rule{
 	{"prune by age", "Prune removes what was last updated, and to be retained, before the given time", pruneAge},
 	{"prune in batches", "Prune removes up to limit entries and returns how many", pruneBatches},
 	{"prune removes", "what is pruned is gone, and its ID is free", pruneRemoves},
+	{"list is whole", "List, page by page, returns every entry once, with every field", listWhole},
+	{"list filters", "List returns the entries of the provider and account, and the unsettled ones, that it is asked for", listFilters},
 	{"context", "a method whose context has ended returns its error and writes nothing", contextEnded},
 	{"closed", "after Close every method returns ErrClosed", closed},
 	{"durable", "what was written is there after the store was closed and opened", durable},

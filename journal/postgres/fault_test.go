@@ -270,7 +270,7 @@ func TestNewerSchema(t *testing.T) {
 	_, err := postgres.Open(t.Context(), p.url, p.options())
 	require.ErrorIs(t, err, journal.ErrSchema)
 	assert.ErrorContains(t, err, "version 7")
-	assert.ErrorContains(t, err, "up to 1")
+	assert.ErrorContains(t, err, "up to 2")
 }
 
 func TestTableOfAnother(t *testing.T) {

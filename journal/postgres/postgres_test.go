@@ -280,7 +280,7 @@ func TestManyMigrationsAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close(t.Context())) }()
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT count(*) FROM "+p.quoted()+".idempact_migrations").Scan(&n))
-	assert.Equal(t, 1, n)
+	assert.Equal(t, 2, n)
 }
 
 // explain returns the plan of a query on the entries.

@@ -217,7 +217,7 @@ func TestNewerSchema(t *testing.T) {
 	_, err = sqlite.Open(t.Context(), path, nil)
 	require.ErrorIs(t, err, journal.ErrSchema)
 	assert.ErrorContains(t, err, "version 7")
-	assert.ErrorContains(t, err, "up to 1")
+	assert.ErrorContains(t, err, "up to 2")
 }
 
 func TestTableOfAnother(t *testing.T) {

@@ -283,7 +283,7 @@ func TestManyMigrationsAtOnce(t *testing.T) {
 	storetest.Spawn(t, 4, "open", path)
 	var n int
 	require.NoError(t, open(t, path).DB().QueryRow("SELECT count(*) FROM idempact_migrations").Scan(&n))
-	assert.Equal(t, 1, n)
+	assert.Equal(t, 2, n)
 }
 
 func TestWrittenAheadOfDeath(t *testing.T) {

@@ -155,6 +155,69 @@ func FromVerdict(s string) (v contract.Verdict, err error) {
 	return v, nil
 }
 
+// event is journal.Event in JSON. It has the fields of that type, which imports no
+// JSON of its own.
+type event struct {
+	At         int64         `json:"at_us"` // microseconds since 1970
+	Took       time.Duration `json:"took_ns,omitempty"`
+	Kind       text          `json:"kind"`
+	Attempt    int           `json:"attempt,omitempty"`
+	StatusCode int           `json:"http_status,omitempty"`
+	Status     string        `json:"status"`
+	Code       text          `json:"code,omitempty"`
+	Resource   text          `json:"resource,omitempty"`
+	RequestID  text          `json:"request_id,omitempty"`
+	Reason     text          `json:"reason,omitempty"`
+}
+
+// Event is a journal.Event, which this package cannot import.
+type Event struct {
+	At                                time.Time
+	Took                              time.Duration
+	Kind                              string
+	Attempt, StatusCode               int
+	Status                            contract.Status
+	Code, Resource, RequestID, Reason string
+}
+
+// History returns events as a JSON list, "" for none.
+func History(events []Event) (string, error) {
+	if len(events) == 0 {
+		return "", nil
+	}
+	list := make([]event, len(events))
+	for i, e := range events {
+		if !e.Status.Valid() {
+			return "", fmt.Errorf("an event with a status that does not exist")
+		}
+		list[i] = event{e.At.UnixMicro(), e.Took, text(e.Kind), e.Attempt, e.StatusCode, e.Status.String(),
+			text(e.Code), text(e.Resource), text(e.RequestID), text(e.Reason)}
+	}
+	out, err := json.Marshal(list)
+	return string(out), err
+}
+
+// FromHistory returns the events that History was given.
+func FromHistory(s string) ([]Event, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var list []event
+	if err := json.Unmarshal([]byte(s), &list); err != nil {
+		return nil, err
+	}
+	events := make([]Event, len(list))
+	for i, e := range list {
+		status, err := named[contract.Status](e.Status)
+		if err != nil {
+			return nil, err
+		}
+		events[i] = Event{time.UnixMicro(e.At).UTC(), e.Took, string(e.Kind), e.Attempt, e.StatusCode, status,
+			string(e.Code), string(e.Resource), string(e.RequestID), string(e.Reason)}
+	}
+	return events, nil
+}
+
 func fromOutcome(o contract.Outcome) outcome {
 	return outcome{
 		Status: o.Status.String(), NoResend: o.NoResend, Replayed: o.Replayed,

@@ -19,7 +19,7 @@ var Columns = []string{
 	"method", "url", "request_header", "request_body", "request_omitted",
 	"response_status", "response_header", "response_body", "response_omitted",
 	"first_sent", "skew_ns", "lease_holder", "lease_until", "version",
-	"settled", "due", "sweeps", "retain", "created", "updated",
+	"settled", "due", "sweeps", "retain", "created", "updated", "history",
 	"verdict",
 	"status", "effect", "attempts", "resource", "state", "code", "source", "reason",
 }
@@ -63,6 +63,10 @@ func (s *Store) args(e journal.Entry) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	history, err := record.History(recorded(e.History))
+	if err != nil {
+		return nil, err
+	}
 	v := e.Verdict
 	verdict, err := record.Verdict(v)
 	if err != nil {
@@ -75,10 +79,19 @@ func (s *Store) args(e journal.Entry) ([]any, error) {
 		text(e.Request.Method), text(e.Request.URL), requestHeader, bytes(e.Request.Body), e.Request.Omitted,
 		e.Response.StatusCode, responseHeader, bytes(e.Response.Body), e.Response.Omitted,
 		at(e.FirstSent), int64(e.Skew), text(e.Lease.Holder), at(e.Lease.Until), e.Version,
-		e.Settled, at(e.Due), e.Sweeps, at(e.Retain), at(e.Created), at(e.Updated),
+		e.Settled, at(e.Due), e.Sweeps, at(e.Retain), at(e.Created), at(e.Updated), history,
 		verdict,
 		v.Status.String(), v.Effect().String(), v.Attempts, text(v.Resource), text(v.State), text(v.Code), v.Source.String(), text(v.Reason),
 	}, nil
+}
+
+// recorded returns events as package record has them.
+func recorded(history []journal.Event) []record.Event {
+	events := make([]record.Event, len(history))
+	for i, e := range history {
+		events[i] = record.Event(e)
+	}
+	return events
 }
 
 // bytes is b, which the database must not take for NULL.
@@ -93,7 +106,7 @@ func bytes(b []byte) []byte {
 type row struct {
 	e                             journal.Entry
 	requestHeader, responseHeader string
-	verdict                       string
+	history, verdict              string
 	skew                          int64
 }
 
@@ -106,7 +119,7 @@ func (r *row) dest(d Dialect) []any {
 		&e.Request.Method, &e.Request.URL, &r.requestHeader, &e.Request.Body, &e.Request.Omitted,
 		&e.Response.StatusCode, &r.responseHeader, &e.Response.Body, &e.Response.Omitted,
 		at(&e.FirstSent), &r.skew, &e.Lease.Holder, at(&e.Lease.Until), &e.Version,
-		&e.Settled, at(&e.Due), &e.Sweeps, at(&e.Retain), at(&e.Created), at(&e.Updated),
+		&e.Settled, at(&e.Due), &e.Sweeps, at(&e.Retain), at(&e.Created), at(&e.Updated), &r.history,
 		&r.verdict,
 	}
 }
@@ -128,6 +141,13 @@ func (r *row) entry() (e journal.Entry, err error) {
 	}
 	if e.Response.Header, err = record.FromHeader(r.responseHeader); err != nil {
 		return journal.Entry{}, fmt.Errorf("the headers of the response: %w", err)
+	}
+	events, err := record.FromHistory(r.history)
+	if err != nil {
+		return journal.Entry{}, fmt.Errorf("the history: %w", err)
+	}
+	for _, v := range events {
+		e.History = append(e.History, journal.Event(v))
 	}
 	if e.Verdict, err = record.FromVerdict(r.verdict); err != nil {
 		return journal.Entry{}, fmt.Errorf("the verdict: %w", err)

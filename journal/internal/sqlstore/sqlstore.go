@@ -202,6 +202,56 @@ func (s *Store) Unsettled(ctx context.Context, provider, account string, now tim
 	return found[:min(len(found), max(limit, 0))], err
 }
 
+// List returns the entries that fit, in the order of their IDs as text.
+func (s *Store) List(ctx context.Context, f journal.Filter) (found []journal.Entry, err error) {
+	query, args := listing(f)
+	var unreadable error
+	err = s.do(ctx, "list", false, func() error {
+		if f.Limit < 1 {
+			return nil
+		}
+		found, err = s.read(ctx, query, args...)
+		if _, ok := errors.AsType[*unreadableError](err); ok {
+			unreadable = err
+			return nil
+		}
+		return err
+	})
+	if err == nil && unreadable != nil {
+		err = fmt.Errorf("journal: list: %w", unreadable)
+	}
+	return found, err
+}
+
+// listing returns the query of a filter.
+func listing(f journal.Filter) (query string, args []any) {
+	var conditions []string
+	add := func(condition string, values ...string) {
+		for _, v := range values {
+			args = append(args, record.Text(v))
+			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		conditions = append(conditions, condition)
+	}
+	if f.Provider != "" {
+		add("provider = ?", f.Provider)
+	}
+	if f.Account != "" {
+		add("account = ?", f.Account)
+	}
+	if f.Unsettled {
+		add("NOT settled")
+	}
+	if f.After != (journal.ID{}) {
+		add("(provider, account, idempotency_key) > (?, ?, ?)", f.After.Provider, f.After.Account, f.After.Key)
+	}
+	query = "SELECT " + fields + " FROM {entries}"
+	if len(conditions) > 0 {
+		query += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	return query + fmt.Sprintf(" ORDER BY provider, account, idempotency_key LIMIT %d", max(f.Limit, 0)), args
+}
+
 // Prune removes up to limit settled entries that are older than before.
 func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	err = s.do(ctx, "prune", true, func() error {
@@ -245,4 +295,7 @@ func (s *Store) read(ctx context.Context, query string, args ...any) ([]journal.
 	return found, err
 }
 
-var _ journal.Store = (*Store)(nil)
+var (
+	_ journal.Store  = (*Store)(nil)
+	_ journal.Lister = (*Store)(nil)
+)

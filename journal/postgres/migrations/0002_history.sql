@@ -1,0 +1,2 @@
+-- What happened to an operation, as JSON, for people: nothing decides by it.
+ALTER TABLE idempact_entries ADD COLUMN history text NOT NULL DEFAULT '';

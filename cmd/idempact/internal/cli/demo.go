@@ -34,8 +34,15 @@ Exit status 1: idempact's own rows have a duplicate or a false report.`,
 			if config.Payments < 1 || config.Payments > 10_000 {
 				return errors.New("--payments is 1 to 10000")
 			}
-			config.Progress = progress(c.errs)
+			b := &bar{}
+			config.Progress = func(done, total int) {
+				if done <= 1 {
+					b = newBar(c, "payments", total)
+				}
+				b.set(done)
+			}
 			report, err := demo.Run(cmd.Context(), config)
+			b.stop()
 			if err != nil {
 				return err
 			}
@@ -57,19 +64,4 @@ func judge(report *demo.Report, errs io.Writer) error {
 	}
 	fmt.Fprintln(errs, "idempact demo: the idempact rows have a duplicate or a false report")
 	return errFalse
-}
-
-// progress returns a function that keeps one line up to date on a terminal, and nil
-// where there is none.
-func progress(w io.Writer) func(done, total int) {
-	if !isTerminal(w) {
-		return nil
-	}
-	return func(done, total int) {
-		if done == total {
-			fmt.Fprint(w, "\r\x1b[K")
-			return
-		}
-		fmt.Fprintf(w, "\r%d of %d payments", done, total)
-	}
 }

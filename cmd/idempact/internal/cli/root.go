@@ -83,7 +83,7 @@ should be; 2 the command line or the input is wrong.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newExplain(c), newProviders(c), newFake(c), newCheck(c), newNew(c), newDemo(c), newVersion(c))
+	root.AddCommand(newExplain(c), newProviders(c), newSend(c), newJournal(c), newFake(c), newCheck(c), newNew(c), newDemo(c), newVersion(c))
 	root.InitDefaultCompletionCmd()
 	root.SuggestionsMinimumDistance = 2
 	return root

@@ -29,12 +29,8 @@ func byHost(a *answer.Answer) (catalog.Provider, string) {
 	if a.URL == nil || a.URL.Host == "" {
 		return catalog.Provider{}, ""
 	}
-	for _, p := range catalog.Providers {
-		for _, host := range hosts(p) {
-			if domain(host) == domain(a.URL.Hostname()) {
-				return p, "the request went to " + a.URL.Hostname()
-			}
-		}
+	if p, ok := ProviderOf(a.URL.Hostname()); ok {
+		return p, "the request went to " + a.URL.Hostname()
 	}
 	return catalog.Provider{}, ""
 }
@@ -154,4 +150,16 @@ func likest(p catalog.Provider, shape map[string]bool, status int) (best float64
 		}
 	}
 	return best, like
+}
+
+// ProviderOf returns the provider of a host.
+func ProviderOf(host string) (catalog.Provider, bool) {
+	for _, p := range catalog.Providers {
+		for _, h := range hosts(p) {
+			if domain(h) == domain(host) {
+				return p, true
+			}
+		}
+	}
+	return catalog.Provider{}, false
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -112,11 +113,20 @@ func facts(c *console, list [][2]string) string {
 	return b.String()
 }
 
-// wrap breaks a long value into lines of up to 80 columns behind an indent.
+// wrap breaks a long value between words into lines of up to 80 columns behind an
+// indent. A word that is longer stays whole: a URL is to be clicked.
 func wrap(s string, indent int) string {
-	lines := strings.Split(text.WrapSoft(s, 80-indent), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 80-indent:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
 	}
-	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+	return strings.Join(append(lines, line), "\n"+strings.Repeat(" ", indent))
 }

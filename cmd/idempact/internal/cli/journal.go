@@ -39,7 +39,6 @@ bodies and whole keys are hidden unless asked for, and credentials are never sto
 	flags.StringVar(&f.db, "db", "", "the journal: a `file` or a postgres:// URL")
 	flags.StringVarP(&f.provider, "provider", "p", "", "only this provider's")
 	flags.StringVar(&f.account, "account", "", "only this account's")
-	_ = cmd.MarkPersistentFlagRequired("db")
 	_ = cmd.RegisterFlagCompletionFunc("provider", completeProvider)
 	cmd.AddCommand(newJournalLs(c, &f), newJournalShow(c, &f), newJournalSweep(c, &f), newJournalExport(c, &f))
 	return cmd
@@ -251,6 +250,9 @@ func newJournalLs(c *console, f *journalFlags) *cobra.Command {
 				return nil
 			})
 			list.now, list.all = now, all
+			if err != nil && len(list.Entries) == 0 {
+				return err
+			}
 			return errors.Join(c.show(list), err)
 		},
 	}

@@ -115,7 +115,7 @@ func plain(s string) string { return strings.ReplaceAll(s, "`", "") }
 
 func (v providerView) text(c *console) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s\n", c.paint(v.Name, text.Bold), text.WrapSoft(v.Synopsis, 80))
+	fmt.Fprintf(&b, "%s\n%s\n", c.paint(v.Name, text.Bold), wrap(v.Synopsis, 0))
 	for _, t := range v.Contracts {
 		b.WriteString("\n")
 		for _, e := range t.Endpoints {

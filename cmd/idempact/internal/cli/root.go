@@ -68,8 +68,7 @@ provider on your desk, checks one against its contract, and shows what is unsett
 Exit status: 0 as asked; 1 the command ran and found something that is not as it
 should be; 2 the command line or the input is wrong.`,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error { // without Args, so that cobra suggests commands
 			_ = cmd.Help()
 			return exitCode(exitUsage)
 		},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,29 +18,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/internal/bubbletest"
 	"github.com/idempact/idempact/journal"
-	"github.com/idempact/idempact/journal/sqlite"
 )
 
-// onStores plays on every store that needs no server, in virtual time.
+// onStores plays on every store, in virtual time.
 func onStores(t *testing.T, play func(t *testing.T, s *tapped)) {
 	t.Helper()
-	for name, open := range map[string]func(*testing.T) journal.Store{
-		"memory": func(*testing.T) journal.Store { return journal.NewMemory() },
-		"sqlite": func(t *testing.T) journal.Store {
-			s, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "journal.db"), nil)
-			require.NoError(t, err)
-			return s
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				s := open(t)
-				t.Cleanup(func() { assert.NoError(t, s.Close()) })
-				play(t, &tapped{Store: s})
-			})
-		})
-	}
+	bubbletest.OnStores(t, func(t *testing.T, s journal.Store) {
+		t.Cleanup(afterwards)
+		play(t, &tapped{Store: s})
+	})
 }
 
 var errDisk = errors.New("the disk is gone")

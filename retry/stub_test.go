@@ -233,10 +233,13 @@ func post(ctx context.Context, body string) *http.Request {
 func virtual(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Hour) }) // for what a slow provider is still doing
+		t.Cleanup(afterwards)
 		test(t)
 	})
 }
+
+// afterwards leaves time for what a slow provider is still doing.
+func afterwards() { time.Sleep(time.Hour) }
 
 // wantVerdict checks what an operation came to, and that the error and the result
 // say the same.

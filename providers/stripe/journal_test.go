@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,8 +16,8 @@ import (
 
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/internal/bubbletest"
 	"github.com/idempact/idempact/journal"
-	"github.com/idempact/idempact/journal/sqlite"
 	provider "github.com/idempact/idempact/providers/stripe"
 	"github.com/idempact/idempact/retry"
 )
@@ -53,14 +51,9 @@ func (p process) pay(order string) (*stripe.PaymentIntent, error) {
 	return p.api.PaymentIntents.New(params)
 }
 
-// journalled plays with a fake Stripe and a journal in a file, in virtual time.
+// journalled plays with a fake Stripe and a journal in each store, in virtual time.
 func journalled(t *testing.T, play func(t *testing.T, server *fakes.Server, s journal.Store)) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "journal.db"), nil)
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, s.Close()) })
-		play(t, fakes.NewStripe(nil), s)
-	})
+	bubbletest.OnStores(t, func(t *testing.T, s journal.Store) { play(t, fakes.NewStripe(nil), s) })
 }
 
 // TestSDKGetsTheRecord: a job that runs twice, in two processes a week apart, gets the

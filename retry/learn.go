@@ -34,15 +34,8 @@ func (c *Client) Learn(ctx context.Context, key string, o contract.Outcome, sour
 	if store == nil {
 		return contract.Verdict{}, errNoJournal
 	}
-	o.Source, o.RetryAfter, o.NoResend, o.Replayed = contract.FromOutside, 0, false, false
-	o.Reason = joinReason(source, o.Reason)
 	for {
-		e, err := store.Get(ctx, c.journalID(key))
-		if err != nil {
-			return contract.Verdict{}, fmt.Errorf("retry: learn of key %s: %w", contract.KeyTag(key), err)
-		}
-		next := learned(e, o, time.Now())
-		stored, err := store.Update(ctx, next)
+		stored, err := c.learn(ctx, store, key, o, source)
 		switch {
 		case err == nil:
 			if final(stored.Verdict) || stored.Verdict.Effect() == contract.EffectApplied {
@@ -50,9 +43,43 @@ func (c *Client) Learn(ctx context.Context, key string, o contract.Outcome, sour
 			}
 			return provisional(stored), nil
 		case !errors.Is(err, journal.ErrConflict):
-			return contract.Verdict{}, fmt.Errorf("retry: learn of key %s: %w", contract.KeyTag(key), err)
+			return contract.Verdict{}, err
 		}
 	}
+}
+
+// Settle is Learn in the caller's own transaction, of which s is the journal's part
+// (the Tx or SQLTx of a store): what is known of the operation since, and the caller's
+// rows, commit together or not at all. Book by the verdict that it returns, which may
+// be another than the outcome, and only where the transaction commits.
+//
+// An error means that nothing was learned, and that the transaction is to be rolled
+// back. It is a journal.ErrConflict where somebody wrote the entry meanwhile: what the
+// transaction has read may no longer hold, so do all of it again. Nobody is woken; who
+// waits for the operation sees it in the journal.
+//
+// The verdict of Do is in the journal before Do returns. To book in the transaction
+// that stores it, see the examples of the stores.
+func (c *Client) Settle(ctx context.Context, s journal.Store, key string, o contract.Outcome, source string) (contract.Verdict, error) {
+	stored, err := c.learn(ctx, s, key, o, source)
+	if err != nil {
+		return contract.Verdict{}, err
+	}
+	return provisional(stored), nil
+}
+
+// learn is one try to fold the evidence into the entry.
+func (c *Client) learn(ctx context.Context, s journal.Store, key string, o contract.Outcome, source string) (journal.Entry, error) {
+	o.Source, o.RetryAfter, o.NoResend, o.Replayed = contract.FromOutside, 0, false, false
+	o.Reason = joinReason(source, o.Reason)
+	e, err := s.Get(ctx, c.journalID(key))
+	if err == nil {
+		e, err = s.Update(ctx, learned(e, o, time.Now()))
+	}
+	if err != nil {
+		return journal.Entry{}, fmt.Errorf("retry: learn of key %s: %w", contract.KeyTag(key), err)
+	}
+	return e, nil
 }
 
 func joinReason(source, reason string) string {

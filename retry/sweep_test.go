@@ -417,6 +417,52 @@ func TestLearnNothing(t *testing.T) {
 	})
 }
 
+// TestSettle: Learn in a transaction of the caller's, by the same rules; and a write
+// of somebody else is an error, not one more try, since the caller's rows rest on what
+// was read.
+func TestSettle(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		c := newClient(t, newBank(drop()).provider, nil, &Options{Journal: s, MaxAttempts: 1})
+		settle := func(s journal.Store, o contract.Outcome) (contract.Verdict, error) {
+			return c.Settle(context.Background(), s, payKey, o, "statement, Ann")
+		}
+		_, err := settle(s, seen)
+		require.ErrorIs(t, err, journal.ErrNotFound)
+		_, err = pay(c)
+		require.ErrorIs(t, err, contract.Unknown)
+
+		_, err = settle(raced{s, func() { s.edit(t, func(e *journal.Entry) { e.Sweeps++ }) }}, seen)
+		require.ErrorIs(t, err, journal.ErrConflict)
+		assert.NotContains(t, err.Error(), payKey)
+		assert.Equal(t, contract.Unknown, s.entry(t).Verdict.Status)
+
+		v, err := settle(s, contract.Outcome{Status: contract.NotExecuted})
+		require.NoError(t, err)
+		assert.Equal(t, contract.Unknown, v.Status, "hearsay is no proof")
+		for _, o := range []contract.Outcome{seen, {Status: contract.Declined}, {Status: contract.NotExecuted}} {
+			v, err = settle(s, o)
+			require.NoError(t, err)
+			assert.Equal(t, contract.Succeeded, v.Status, "a success is never overturned")
+		}
+		e := s.entry(t)
+		assert.True(t, e.Settled)
+		assert.Equal(t, contract.FromOutside, e.Verdict.Source)
+		assert.Equal(t, "statement, Ann", e.Verdict.Reason)
+	})
+}
+
+// raced is a store whose entries somebody else writes after they are read.
+type raced struct {
+	*tapped
+	write func()
+}
+
+func (r raced) Get(ctx context.Context, id journal.ID) (journal.Entry, error) {
+	e, err := r.tapped.Get(ctx, id)
+	r.write()
+	return e, err
+}
+
 // TestLearnRaces: many sources at once, and runs among them.
 func TestLearnRaces(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {

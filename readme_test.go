@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,20 +15,46 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+var (
+	goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+	comment = regexp.MustCompile("//.*")
+)
 
-// Every Go block of the documents is a complete file that compiles, and a test
-// among them passes.
+// Every Go block of the documents compiles: a complete file, which a test among them
+// also passes, or declarations that need nothing but imports.
 func TestDocumentsCompile(t *testing.T) {
-	for _, document := range []string{"README.md", "CONTRIBUTING.md"} {
+	for _, document := range []string{"README.md", "CONTRIBUTING.md", "docs/journal.md"} {
 		text, err := os.ReadFile(document)
 		require.NoError(t, err)
 		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
 		require.NotEmpty(t, blocks, document)
 		for i, block := range blocks {
-			t.Run(fmt.Sprintf("%s/%d", document, i+1), func(t *testing.T) { compile(t, block[1]) })
+			t.Run(fmt.Sprintf("%s/%d", document, i+1), func(t *testing.T) { compile(t, complete(block[1])) })
 		}
 	}
+}
+
+// known are the packages that a block of declarations may name.
+var known = []string{
+	"context", "crypto/cipher", "time",
+	"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool",
+	module + "/contract", module + "/journal", module + "/journal/postgres", module + "/journal/sqlite", module + "/retry",
+}
+
+// complete makes a file of declarations, with the imports that they name.
+func complete(block string) string {
+	if strings.Contains(block, "\npackage ") || strings.HasPrefix(block, "package ") {
+		return block
+	}
+	file := "package document\n\n"
+	code := comment.ReplaceAllString(block, "")
+	for _, p := range known {
+		name := path.Base(strings.TrimSuffix(p, "/v5"))
+		if regexp.MustCompile(`\b` + name + `\.`).MatchString(code) {
+			file += fmt.Sprintf("import %q\n", p)
+		}
+	}
+	return file + block
 }
 
 // compile builds one file as a package of this module, without writing into it,

@@ -12,19 +12,22 @@ import (
 
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/journal"
+	"github.com/idempact/idempact/retry"
 )
 
 const (
 	roleVariable = "IDEMPACT_KILLTEST_CHILD" // its value is the child's orders
-	workers      = 6
+	workers      = 3
 	visits       = 4 // how often an order is asked for at most while children die
 )
 
 // orders is what a child is told to do.
 type orders struct {
+	Name    string // of the child
 	Place   place
 	URLs    map[string]string
 	Log     string // the file of reports
+	Graves  string // the folder with the names of the dead
 	Forgets bool   // neither journal nor key outlives a process: what must go wrong
 }
 
@@ -39,42 +42,42 @@ func runChild(text string) error {
 		os.Exit(0)
 	}()
 	ctx := context.Background()
-	store, err := o.Place.open(ctx)
+	store, err := o.Place.open(ctx, o.Name, o.Graves)
 	if err != nil {
 		return err
+	}
+	store.ahead = 150 * time.Second // what a sweep has not looked at, and no more
+	if o.Forgets {
+		store.Store = journal.NewMemory()
 	}
 	c, err := newCashier(store, o.URLs)
-	if o.Forgets {
-		c, err = newCashier(journal.NewMemory(), o.URLs)
-		c.key = func(order int) string { return contract.KeyFor("pay order", orderName(order), store.born.String()) }
-	}
 	if err != nil {
 		return err
+	}
+	if o.Forgets {
+		c.key = func(order int) string { return contract.KeyFor("pay order", orderName(order), o.Name) }
 	}
 	past, err := readLog(o.Log)
 	if err != nil {
 		return err
 	}
-	log, err := openLog(o.Log)
+	log, err := openLog(o.Log, o.Name)
 	if err != nil {
 		return err
 	}
-	if err := log.add(line{Born: os.Getpid()}); err != nil {
-		return err
-	}
 	fmt.Println("ready")
-	next, failed := make(chan int), make(chan error, workers)
-	var all sync.WaitGroup
+	next, failed := make(chan int), make(chan error, workers+1)
 	for range workers {
-		all.Go(func() {
+		go func() {
 			for order := range next {
 				if err := serve(ctx, c, log, order); err != nil {
 					failed <- err
 					return
 				}
 			}
-		})
+		}()
 	}
+	go func() { failed <- keepSweeping(ctx, c) }()
 	for _, order := range comeBackFor(past) {
 		select {
 		case next <- order:
@@ -91,16 +94,29 @@ func runChild(text string) error {
 	}
 }
 
+// keepSweeping settles what the dead have left, beside the others who do.
+func keepSweeping(ctx context.Context, c *cashier) error {
+	for {
+		for _, client := range c.clients {
+			if _, err := client.Sweep(ctx, retry.SweepOptions{Limit: 5, Concurrency: 1}); err != nil {
+				return err
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // serve pays one order and writes down what it was told.
 func serve(ctx context.Context, c *cashier, log *log, order int) error {
 	if err := log.add(line{Order: order, Took: true}); err != nil {
 		return err
 	}
+	ctx, last := watched(ctx)
 	result, err := c.pay(ctx, order)
 	if result == nil {
 		return err
 	}
-	return log.add(told(order, result.Verdict, result.Recorded))
+	return log.add(told(order, result, last))
 }
 
 // comeBackFor returns the orders to ask for again: those that were begun and of which
@@ -134,11 +150,12 @@ func highest(past []line) int {
 
 // line is one line of the file of reports.
 type line struct {
-	Born  int  `json:",omitempty"` // a child with this process id begins
-	Order int  `json:",omitempty"`
+	By    string // the process that writes it
+	Order int
 	Took  bool `json:",omitempty"` // the order is about to be paid
 
 	At       time.Time // when it was told
+	Known    time.Time // when it was so: the last look into the journal, or write
 	Status   string    `json:",omitempty"` // what was told of the order
 	NewKey   bool      `json:",omitempty"` // with leave to try again under a new key
 	Resource string    `json:",omitempty"`
@@ -146,27 +163,28 @@ type line struct {
 	Recorded bool      `json:",omitempty"`
 }
 
-func told(order int, v contract.Verdict, recorded bool) line {
+func told(order int, r *retry.Result, last *lastAsked) line {
 	return line{
-		Order: order, Status: v.Status.String(), NewKey: v.AllowsNewKey(), Resource: v.Resource,
-		Alarm: v.DuplicateEffect() != nil, Recorded: recorded,
+		Order: order, Status: r.Status.String(), NewKey: r.AllowsNewKey(), Resource: r.Resource,
+		Alarm: r.DuplicateEffect() != nil, Recorded: r.Recorded, Known: last.time(),
 	}
 }
 
 // log is the file of reports. Every line is one write to its end, and on the disk
 // before the child goes on.
 type log struct {
+	by string // who writes
 	mu sync.Mutex
 	f  *os.File
 }
 
-func openLog(path string) (*log, error) {
+func openLog(path, by string) (*log, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	return &log{f: f}, err
+	return &log{by: by, f: f}, err
 }
 
 func (l *log) add(entry line) error {
-	entry.At = time.Now()
+	entry.By, entry.At = l.by, time.Now()
 	text, err := json.Marshal(entry)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +75,7 @@ type run struct {
 	fakes  []*fakes.Server
 	orders orders
 	writes int // faults that were set for writes and reads
+	births int // children so far
 }
 
 func newRun(t *testing.T, p place) *run {
@@ -90,7 +92,7 @@ func newRun(t *testing.T, p place) *run {
 		t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	}
 	r.orders = orders{
-		Place: p, Log: filepath.Join(t.TempDir(), "reports"),
+		Place: p, Log: filepath.Join(t.TempDir(), "reports"), Graves: t.TempDir(),
 		URLs: map[string]string{"stripe": r.fakes[0].URL(), "zepto": r.fakes[1].URL()},
 	}
 	return r
@@ -142,74 +144,107 @@ func (r *run) fault(write bool) fakes.Fault {
 
 func (r *run) elapsed() time.Duration { return time.Since(r.began).Round(100 * time.Millisecond) }
 
-// killAll starts children, one after another, and kills each.
+// atOnce is how many children share the journal at a time.
+const atOnce = 3
+
+// killAll starts so many children, a few at a time, and kills each at some moment.
 func (r *run) killAll(n int) {
+	var alive []*child
 	early := 0
-	for range n {
+	for killed := range n {
 		r.script()
-		life := time.Duration(20+r.random.IntN(61)) * time.Millisecond
-		atBirth := r.random.IntN(10) == 0 // while it starts and opens the journal
-		if atBirth {
-			life = time.Duration(r.random.IntN(25)) * time.Millisecond
+		for len(alive) < min(atOnce, n-killed) {
+			alive = append(alive, r.bear())
 		}
-		if r.live(life, atBirth) {
+		victim := r.random.IntN(len(alive))
+		life := time.Duration(20+r.random.IntN(61)) * time.Millisecond
+		if r.random.IntN(10) == 0 { // while it starts and opens the journal
+			victim, life = len(alive)-1, time.Duration(r.random.IntN(25))*time.Millisecond
+		} else {
+			alive[victim].await(r)
+		}
+		time.Sleep(life)
+		if !alive[victim].kill(r) {
 			early++
 		}
+		alive = slices.Delete(alive, victim, victim+1)
 	}
-	r.Logf("%d children killed by SIGKILL, %d of them before they were ready; %v", n, early, r.elapsed())
+	r.Logf("%d children killed by SIGKILL, %d at a time, %d of them before they were ready; %v", n, atOnce, early, r.elapsed())
 }
 
-// live starts a child and kills it, and reports whether it was not ready yet.
-func (r *run) live(life time.Duration, atBirth bool) (early bool) {
-	text, err := json.Marshal(r.orders)
+// child is a paying process.
+type child struct {
+	name      string
+	cmd       *exec.Cmd
+	stdin     io.Closer // it ends with this process, and with it the child
+	complaint bytes.Buffer
+	ready     chan struct{} // closed once it has opened the journal
+	reading   sync.WaitGroup
+}
+
+// bear starts a child.
+func (r *run) bear() *child {
+	r.births++
+	c := &child{name: fmt.Sprintf("child-%d", r.births), ready: make(chan struct{})}
+	o := r.orders
+	o.Name = c.name
+	text, err := json.Marshal(o)
 	require.NoError(r, err)
 	self, err := os.Executable()
 	require.NoError(r, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	stdin, err := cmd.StdinPipe() // it ends with this process, and with it the child
+	c.cmd = exec.Command(self)
+	c.cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
+	c.cmd.Stderr = &c.complaint
+	c.stdin, err = c.cmd.StdinPipe()
 	require.NoError(r, err)
-	defer stdin.Close()
-	stdout, err := cmd.StdoutPipe()
+	stdout, err := c.cmd.StdoutPipe()
 	require.NoError(r, err)
-	require.NoError(r, cmd.Start())
-	ready := make(chan bool, 1)
-	var reading sync.WaitGroup
-	reading.Go(func() {
+	require.NoError(r, c.cmd.Start())
+	c.reading.Go(func() {
 		if _, err := bufio.NewReader(stdout).ReadString('\n'); err == nil {
-			ready <- true
+			close(c.ready)
 		}
 		_, _ = io.Copy(io.Discard, stdout)
 	})
-	isReady := false
-	if !atBirth {
-		select {
-		case isReady = <-ready:
-		case <-time.After(30 * time.Second):
-		}
+	return c
+}
+
+// await waits until the child is ready. Of one that ends before, kill complains.
+func (c *child) await(r *run) {
+	select {
+	case <-c.ready:
+	case <-time.After(30 * time.Second):
+		r.Errorf("%s never became ready: %s", c.name, c.complaint.String())
 	}
-	time.Sleep(life)
-	killed := cmd.Process.Kill() // SIGKILL
-	reading.Wait()
-	err = cmd.Wait()
+}
+
+// kill kills the child, and reports whether it was ready by then. It is reaped before
+// anybody may take it for dead.
+func (c *child) kill(r *run) (ready bool) {
+	killed := c.cmd.Process.Kill() // SIGKILL
+	c.reading.Wait()
+	err := c.cmd.Wait()
+	_ = c.stdin.Close()
 	var exit *exec.ExitError
 	require.ErrorAs(r, err, &exit)
-	require.NoError(r, killed, "%s", complaint.String())
-	require.False(r, exit.Exited(), "it ended by itself: %s", complaint.String())
+	require.NoError(r, killed, "%s", c.complaint.String())
+	require.False(r, exit.Exited(), "it ended by itself: %s", c.complaint.String())
+	require.NoError(r, os.WriteFile(filepath.Join(r.orders.Graves, c.name), nil, 0o600))
 	select {
-	case isReady = <-ready:
+	case <-c.ready:
+		return true
 	default:
+		return false
 	}
-	require.True(r, isReady || atBirth, "it never became ready: %s", complaint.String())
-	return !isReady
 }
+
+// survivor is the name of this process in reports and leases.
+const survivor = "survivor"
 
 // finish sweeps, lets a caller come back for every order, and compares.
 func (r *run) finish() {
 	ctx := r.Context()
-	store, err := r.orders.Place.open(ctx)
+	store, err := r.orders.Place.open(ctx, survivor, r.orders.Graves)
 	require.NoError(r, err)
 	defer store.Close()
 	store.ahead = 48 * time.Hour // all that is open is due
@@ -265,22 +300,23 @@ func (r *run) sweep(ctx context.Context, c *cashier) (found, settled int, b *boo
 // comeBack asks for every order once more: what has succeeded is told without another
 // send, what was never sent is paid.
 func (r *run) comeBack(ctx context.Context, c *cashier, before *books) {
-	log, err := openLog(r.orders.Log)
+	log, err := openLog(r.orders.Log, survivor)
 	require.NoError(r, err)
 	defer log.f.Close()
 	next := make(chan int)
 	var all sync.WaitGroup
-	for range workers {
+	for range atOnce * workers {
 		all.Go(func() {
 			for order := range next {
 				if e, ok := before.entries[order]; !ok || e.Verdict.Status.String() != "succeeded" {
 					assert.NoError(r, serve(ctx, c, log, order))
 					continue
 				}
+				ctx, last := watched(ctx)
 				result, err := c.pay(ctx, order)
 				assert.NoError(r, err)
 				assert.True(r, result.Recorded, orderName(order))
-				assert.NoError(r, log.add(told(order, result.Verdict, result.Recorded)))
+				assert.NoError(r, log.add(told(order, result, last)))
 			}
 		})
 	}
@@ -313,7 +349,7 @@ func (r *run) books() *books {
 	for _, f := range r.fakes {
 		b.ledger(f)
 	}
-	store, err := r.orders.Place.open(r.Context())
+	store, err := r.orders.Place.open(r.Context(), survivor, r.orders.Graves)
 	require.NoError(r, err)
 	defer store.Close()
 	for order := range b.orders {
@@ -338,16 +374,26 @@ func (b *books) complete(t assert.TestingT) {
 
 // summary says what the run was made of, and that it was not a void one.
 func (r *run) summary(b *books, found, settled int) {
-	cut, open, requests, unpaid := 0, map[int]bool{}, 0, 0
+	type work struct {
+		by    string
+		order int
+	}
+	open, by, requests, unpaid := map[work]bool{}, map[int]map[string]bool{}, 0, 0
 	for _, l := range b.reports {
-		switch {
-		case l.Born != 0:
-			cut += len(open)
-			clear(open)
-		case l.Took:
-			open[l.Order] = true
-		default:
-			delete(open, l.Order)
+		if l.Took {
+			open[work{l.By, l.Order}] = true
+			if by[l.Order] == nil {
+				by[l.Order] = map[string]bool{}
+			}
+			by[l.Order][l.By] = true
+		} else {
+			delete(open, work{l.By, l.Order})
+		}
+	}
+	cut, shared := len(open), 0
+	for _, who := range by {
+		if len(who) > 1 {
+			shared++
 		}
 	}
 	faults := map[string]int{}
@@ -362,11 +408,15 @@ func (r *run) summary(b *books, found, settled int) {
 			}
 		}
 	}
-	r.Logf("%d orders, %d of them cut by a death, %d sends, faults %v", len(b.orders), cut, requests, faults)
-	r.Logf("the sweep found %d open and settled %d; %d orders without effect, their keys bound to an error", found, settled, unpaid)
+	r.Logf("%d orders, %d of them asked for by several processes, %d payments cut by a death, %d sends, faults %v", len(b.orders), shared, cut, requests, faults)
+	swept := 0
+	for _, e := range b.entries {
+		swept += min(e.Sweeps, 1)
+	}
+	r.Logf("the last sweep found %d open and settled %d, of %d orders that sweeps handled; %d orders without effect, their keys bound to an error", found, settled, swept, unpaid)
 	if !r.Failed() {
 		r.Logf("0 duplicates, 0 lost, 0 false reports, journal and ledger agree; %v", r.elapsed())
 	}
 	assert.Positive(r, cut, "no death cut a payment")
-	assert.Positive(r, found, "the sweep had nothing to do")
+	assert.Positive(r, swept, "the sweeps had nothing to do")
 }

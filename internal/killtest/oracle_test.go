@@ -98,7 +98,7 @@ func (b *books) truth(l line, object func(string, ...any)) {
 	case l.NewKey:
 		// The order may be paid later, under its own key, by a later request.
 		for _, e := range effects {
-			if at, arrived := b.arrival(l.Order, e); !arrived || !at.After(l.At) {
+			if at, arrived := b.arrival(l.Order, e); !arrived || !at.After(l.Known) {
 				object("%s was reported to be without effect (%s), and it had one, or one on its way", name, l.Status)
 			}
 		}

@@ -41,7 +41,8 @@ func (e *InProgressError) Is(target error) bool { return target == error(contrac
 // The record and the effects of do are two writes, so that a process that dies
 // between them runs do again: at least once. They are one, and do takes effect once,
 // where the store is the Tx of the transaction that do writes with: an error of Once
-// is then for a rollback, nil for a commit.
+// is then for a rollback, nil for a commit. A message that another transaction is working
+// on is then waited for, and no *InProgressError.
 //
 // The context of do ends before the lease does, which others wait for: two minutes.
 func Once(ctx context.Context, s Store, id ID, fingerprint string, do func(context.Context) (result []byte, err error)) ([]byte, error) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,9 +18,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/idempact/idempact/contract"
+	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/pgtest"
 	"github.com/idempact/idempact/journal"
 	"github.com/idempact/idempact/journal/postgres"
+	"github.com/idempact/idempact/providers/stripe"
+	"github.com/idempact/idempact/retry"
 )
 
 // cutter is a pool whose connections lose the answer to a chosen write: the server
@@ -279,3 +285,56 @@ func TestTableOfAnother(t *testing.T) {
 	_, err := postgres.Open(t.Context(), p.url, p.options())
 	require.ErrorIs(t, err, journal.ErrSchema)
 }
+
+// The database is gone between the write-ahead and the verdict: the money has moved,
+// and what is told is not known, with the verdict in the error. When the database is
+// back, the next call finds it out.
+func TestServerGoneBetweenBeginAndSettle(t *testing.T) {
+	c := pgtest.Start(t)
+	s, err := postgres.Open(t.Context(), c.URL(), nil)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close()) }()
+	server := fakes.NewStripe(nil)
+	gone := server.Transport()
+	payments, err := retry.NewClient(stripe.New(nil), &retry.Options{
+		Journal: s, MaxElapsed: 5 * time.Minute,
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := gone.RoundTrip(r)
+			if r.Method == http.MethodPost && len(server.Requests()) == 1 {
+				c.Stop()
+			}
+			return resp, err
+		}),
+	})
+	require.NoError(t, err)
+	pay := func() (*retry.Result, error) {
+		req, err := http.NewRequestWithContext(contract.WithKey(t.Context(), "k"), http.MethodPost, "https://api.stripe.com/v1/payment_intents",
+			strings.NewReader("amount=2500&currency=usd&confirm=true&payment_method=pm_card_visa"))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Authorization", "Bearer sk_test_fake")
+		return payments.Do(req)
+	}
+	result, err := pay()
+	require.ErrorIs(t, err, contract.Unknown)
+	assert.False(t, result.AllowsNewKey())
+	var unrecorded *retry.UnrecordedError
+	require.ErrorAs(t, err, &unrecorded)
+	assert.Equal(t, contract.Succeeded, unrecorded.Verdict.Status)
+
+	c.Restart(t)
+	e, err := s.Get(t.Context(), journal.ID{Provider: "stripe", Key: "k"})
+	require.NoError(t, err)
+	assert.False(t, e.Settled)
+	e.Lease.Until = e.Updated // two minutes later
+	_, err = s.Update(t.Context(), e)
+	require.NoError(t, err)
+	result, err = pay()
+	require.NoError(t, err)
+	assert.Equal(t, unrecorded.Verdict.Resource, result.Resource)
+	assert.Len(t, server.Effects(), 1)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -22,7 +22,8 @@ var ErrSignature = errors.New("zepto: the webhook is not signed by Zepto for thi
 var errNotEvent = errors.New("zepto: the webhook is not in the documented form")
 
 // Event is one delivery of a webhook. Deliveries come in any order, and more than
-// once.
+// once; but any HTTP answer, an error too, is the end of them, so that what could not
+// be learned is left to a sweep.
 type Event struct {
 	ID   string // the same for every delivery of the event; "" if it has none
 	Type string // "debit.cleared", "payto_payment.settled"

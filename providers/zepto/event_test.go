@@ -269,6 +269,33 @@ func TestWebhookOfTheDead(t *testing.T) {
 	})
 }
 
+// TestPayToWebhook: PayTo's events name the key itself. In both orders.
+func TestPayToWebhook(t *testing.T) {
+	atZepto(t, func(s shop, _ journal.Store) {
+		pay := func() (*retry.Result, error) {
+			req, err := http.NewRequest(http.MethodPost, "https://api.zeptopayments.com/payto/payments", strings.NewReader(strings.ReplaceAll(paysTo, "UID", "u-1")))
+			require.NoError(s, err)
+			req.Header.Set("Content-Type", "application/json")
+			return s.loop.Do(req)
+		}
+		learn := func() contract.Status {
+			body := `{"data":{"id":"1","type":"payto_payment.settled","resource_uid":"u-1","resource_type":"payto_payment","body":null}}`
+			told := readEvent(s.T, body).Told[0]
+			v, err := s.loop.Learn(context.Background(), told.Key, told.Outcome, "zepto event 1")
+			assert.NoError(s, err)
+			return v.Status
+		}
+		s.server.Script(fakes.LoseReply)
+		go func() {
+			time.Sleep(10 * time.Second)
+			assert.Equal(s, contract.Duplicate, learn(), "not compared yet")
+		}()
+		s.paid(pay())
+		assert.Equal(s, contract.Succeeded, learn())
+		s.paid(pay())
+	})
+}
+
 // mortal is the journal of a process that dies before it can record a verdict.
 type mortal struct{ journal.Store }
 

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,11 +19,13 @@ type caller struct {
 	process *process
 	counts  [kinds]int // places met
 	calls   int
+	ctx     context.Context // of this call
 	cancel  context.CancelFunc
 	died    atomic.Bool
 	last    retry.AttemptEvent // of this call; zero before the first
 	began   time.Time          // this call
 	audits  bool               // nothing goes wrong with it any more
+	sweeps  bool               // it wants nothing itself, and settles what others left
 }
 
 // maxCalls is after how many calls a caller gives up. Every one of them but the
@@ -64,23 +67,18 @@ func (c *caller) die() {
 	c.cancel()
 }
 
-func (c *caller) run() {
-	c.act()
-	if c.op.Remembered && !c.op.abandoned {
-		c.audit()
+// audit asks for an operation that is remembered again, from new processes and with no
+// fault: soon, and when the provider has forgotten the key.
+func (op *operation) audit() {
+	if !op.Remembered || op.abandoned {
+		return
 	}
-}
-
-// audit asks for the operation again, from new processes and with no fault: soon,
-// and when the provider has forgotten the key.
-func (c *caller) audit() {
-	_, soon := c.op.pace()
-	c.audits = true
-	for _, wait := range []time.Duration{soon, c.op.horizon() + time.Hour} {
-		c.op.fake.Client().CloseIdleConnections()
+	_, soon := op.pace()
+	for _, wait := range []time.Duration{soon, op.horizon() + time.Hour} {
+		op.fake.Client().CloseIdleConnections()
 		time.Sleep(wait)
-		c.process = newProcess(c.op)
-		c.call().calls = 0
+		c := &caller{op: op, name: 'Z', process: newProcess(op), audits: true}
+		c.call()
 	}
 }
 
@@ -90,7 +88,9 @@ func (c *caller) act() {
 		if c.process == nil {
 			c.process = newProcess(c.op)
 		}
-		c.step(context.Background())()
+		if !c.op.Remembered { // otherwise its first write is the step
+			c.step(context.Background())()
+		}
 		t := c.call()
 		wait, again := c.again(t)
 		if !again {
@@ -107,6 +107,8 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 	switch {
 	case op.abandoned:
 		return 0, false
+	case c.sweeps && !c.died.Load():
+		return c.due(), t == nil || t.status.Effect() == contract.EffectMaybe
 	case t == nil:
 		c.process = nil
 		op.fake.Client().CloseIdleConnections()
@@ -134,6 +136,7 @@ func (c *caller) call() *telling {
 	c.began = time.Now()
 	ctx := context.WithValue(context.Background(), callerKey{}, c)
 	ctx, c.cancel = context.WithCancel(ctx)
+	c.ctx = ctx
 	defer c.cancel()
 	if end := c.op.begin(c.process); !end.IsZero() {
 		var stop context.CancelFunc
@@ -146,9 +149,12 @@ func (c *caller) call() *telling {
 		p.dead.Store(true)
 		return nil
 	}
+	if result == nil {
+		return nil // a sweep that found nothing
+	}
 	var alarm *contract.DuplicateEffectError
 	t := &telling{
-		caller: c.name, process: p, at: time.Now(), status: told(err), calls: c.calls,
+		caller: c.name, process: p, began: c.began, at: time.Now(), status: told(err), calls: c.calls,
 		wait: result.RetryAfter, resource: result.Resource, alarm: errors.As(err, &alarm),
 		effects: len(c.op.effects()),
 	}
@@ -156,15 +162,19 @@ func (c *caller) call() *telling {
 	return t
 }
 
-// do makes the call itself, which ends in the middle of it if the journal sees the
-// process die.
+// do makes the call itself, or the sweep: in a goroutine, which ends in the middle of
+// it if the journal sees the process die.
 func (c *caller) do(ctx context.Context) (result *retry.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil && p != any(died{}) {
-			panic(p)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if c.sweeps {
+			result, err = c.sweep(ctx)
+			return
 		}
-	}()
-	return c.process.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
+		result, err = c.process.client.Do(c.op.request(ctx, c.op.order, c.op.prepared))
+	})
+	wg.Wait()
+	return result, err
 }
 
 // told returns the status that an error tells.

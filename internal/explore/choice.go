@@ -14,6 +14,7 @@ const (
 	atReply               // whether the process dies when an answer has come
 	atWrite               // what goes wrong with a write to the journal
 	atWait                // whether it stalls between its decision to resend and the wait
+	atStall               // whether it stalls until its lease has ended
 	atVerdict             // whether it dies before its caller sees the verdict
 	atRestart             // how long the process that died stays away
 	atClock               // by how much the provider's clock is wrong from this send on
@@ -22,7 +23,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"send", "read", "reply", "write", "wait", "verdict", "restart", "clock", "turn"}
+var kindNames = [kinds]string{"send", "read", "reply", "write", "wait", "stall", "verdict", "restart", "clock", "turn"}
 
 // place is where a choice is met: the n-th of its kind of one caller.
 type place struct {
@@ -138,4 +139,4 @@ func (d *dice) choose(p place, n int, _ func() string) int {
 }
 
 // odds are one in how many places of a kind something goes wrong.
-var odds = [kinds]int{atSend: 2, atRead: 4, atReply: 20, atWrite: 20, atWait: 50, atVerdict: 20, atRestart: 2, atClock: 10, atTurn: 1}
+var odds = [kinds]int{atSend: 2, atRead: 4, atReply: 20, atWrite: 20, atWait: 50, atStall: 20, atVerdict: 20, atRestart: 2, atClock: 10, atTurn: 1}

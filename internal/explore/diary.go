@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/idempact/idempact/journal"
@@ -21,31 +22,33 @@ var errAway = errors.New("the journal is away")
 // tries to write, and not as long as a caller stays away.
 const outage = 30 * time.Second
 
-// died is what ends a process in the middle of what it does: its journal panics, so
-// that not even its deferred functions come to anything.
-type died struct{}
-
-// use makes one use of the store, unless the process is dead or the store is away.
+// use makes one use of the store, unless the process is dead or the store is away. A
+// process that dies ends in the middle of what it does: its goroutine does, and what
+// that has deferred comes here again, and to nothing.
 func (d diary) use(f func() error) error {
 	op := d.process.op
 	switch {
 	case d.process.dead.Load():
-		panic(died{})
+		runtime.Goexit()
 	case time.Now().Before(op.away):
 		return errAway
 	}
 	return f()
 }
 
-// write makes one write, and does to it what is chosen.
+// write makes one write, in its turn, and does to it what is chosen.
 func (d diary) write(ctx context.Context, f func() error) error {
 	return d.use(func() error {
 		c := callerOf(ctx)
+		defer c.step(ctx)()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		e := c.pick(atWrite)
 		switch {
 		case e.death == diesBefore:
 			c.die()
-			panic(died{})
+			runtime.Goexit()
 		case e.does == nothing:
 			d.process.op.away = time.Now().Add(outage)
 			return errAway
@@ -54,7 +57,7 @@ func (d diary) write(ctx context.Context, f func() error) error {
 		switch {
 		case e.death == diesAfter:
 			c.die()
-			panic(died{})
+			runtime.Goexit()
 		case err == nil && e.cuts:
 			return errAway
 		}
@@ -63,6 +66,7 @@ func (d diary) write(ctx context.Context, f func() error) error {
 }
 
 func (d diary) Begin(ctx context.Context, e journal.Entry) (stored journal.Entry, inserted bool, err error) {
+	d.takes(e)
 	err = d.write(ctx, func() error {
 		var err error
 		stored, inserted, err = d.Store.Begin(ctx, e)
@@ -71,19 +75,39 @@ func (d diary) Begin(ctx context.Context, e journal.Entry) (stored journal.Entry
 		}
 		return err
 	})
+	d.stall(ctx, e)
 	return stored, inserted, err
 }
 
 func (d diary) Update(ctx context.Context, e journal.Entry) (stored journal.Entry, err error) {
+	d.takes(e)
 	err = d.write(ctx, func() error {
 		var err error
 		stored, err = d.Store.Update(ctx, e)
 		return err
 	})
+	d.stall(ctx, e)
 	return stored, err
 }
 
+// takes notes as whom the process is about to take the lease, if it is.
+func (d diary) takes(e journal.Entry) {
+	if e.Lease.Holder != "" {
+		d.process.lease = lease{e.Lease.Holder, e.Lease.Until}
+	}
+}
+
+// stall lets the process stall that has just taken the lease, if that is chosen.
+func (d diary) stall(ctx context.Context, e journal.Entry) {
+	if c := callerOf(ctx); e.Lease.Holder != "" && d.process.leased() && c.stalls() {
+		c.stall()
+	}
+}
+
 func (d diary) Get(ctx context.Context, id journal.ID) (stored journal.Entry, err error) {
+	if t := d.process.op.turns; t != nil {
+		t.look()
+	}
 	err = d.use(func() error {
 		var err error
 		stored, err = d.Store.Get(ctx, id)

@@ -28,6 +28,11 @@
 // of a key is that of its first send by any process. In the end new processes ask
 // again: what was told to be done is told again, and nothing is sent for it.
 //
+// Two processes may share a journal, one of them a sweeper. Their writes are steps like
+// their sends, in all orders. One that dies, or that stalls until its lease has ended,
+// leaves the operation to the other, and comes back: before its send, with the request
+// on its way, or with an answer to store. Of the two the one with the lease sends.
+//
 // Runs of a lone caller that come to one state go on alike, so only the first is
 // followed; see state, and the test that says so.
 //

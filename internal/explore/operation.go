@@ -50,6 +50,7 @@ func newOperation(s *Scenario, fake *fakes.Server, order string, c chooser) *ope
 type telling struct {
 	caller   byte
 	process  *process
+	began    time.Time // the call
 	at       time.Time
 	status   contract.Status
 	wait     time.Duration // for how long to stay away
@@ -105,19 +106,22 @@ func (op *operation) run() {
 	}
 	if op.Callers < 2 {
 		c := &caller{op: op, name: 'A', process: process}
-		c.run()
+		c.act()
+		op.audit()
 		return
 	}
-	op.turns = newTurns()
+	op.turns = newTurns(op.Scenario)
 	for i := range op.Callers {
-		c := &caller{op: op, name: 'A' + byte(i), process: process}
+		c := &caller{op: op, name: 'A' + byte(i), process: process, sweeps: op.Swept && i > 0}
 		op.turns.enter()
 		go func() {
 			defer op.turns.leave()
-			c.run()
+			c.act()
 		}()
 	}
 	op.turns.run(op.choose)
+	op.turns = nil
+	op.audit()
 }
 
 // ours reports whether a request in the provider's log is of this operation.

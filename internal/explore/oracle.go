@@ -33,6 +33,7 @@ func judge(op *operation, log []fakes.Request) []string {
 	if op.Remembered {
 		o.young()
 		o.remembers()
+		o.leases()
 	}
 	for _, t := range op.tellings {
 		o.truth(t)
@@ -150,20 +151,29 @@ func (op *operation) counts(x *exchange) bool {
 	return !op.Lists && (x.event.does != nothing && x.event.does != failsBefore || x.event.death != lives || x.lost)
 }
 
-// remembers: what a caller was told of the end of an operation, the next one is told
-// as well, and nothing is sent for it.
+// leases: of several processes one acts, the one that holds the lease.
+func (o *oracle) leases() {
+	for _, x := range o.exchanges {
+		if !x.read && !x.leased {
+			o.object("send %q is of a process that does not hold the operation's lease", x.tag)
+		}
+	}
+}
+
+// remembers: what a caller was told of the end of an operation, who comes after that is
+// told as well, and nothing is sent for it. Who came before may be at work on it.
 func (o *oracle) remembers() {
 	for i, t := range o.tellings {
 		if t.status != contract.Succeeded && t.status != contract.Declined {
 			continue
 		}
 		for _, x := range o.exchanges[t.to:] {
-			if !x.read {
+			if !x.read && x.began.After(t.at) {
 				o.object("send %q came after %c was told %q", x.tag, t.caller, t.status)
 			}
 		}
 		for _, later := range o.tellings[i+1:] {
-			if later.status != t.status || later.resource != t.resource {
+			if later.began.After(t.at) && (later.status != t.status || later.resource != t.resource) {
 				o.object("%c was told %q of %s, and later %q of %s", t.caller, t.status, t.resource, later.status, later.resource)
 			}
 		}
@@ -189,11 +199,15 @@ func (o *oracle) truth(t *telling) {
 	}
 }
 
-// effectOf returns the send with an effect among those that the telling is about.
+// effectOf returns the send with an effect among those that the telling is about: with
+// a journal all that were sent before, by whatever process.
 func (o *oracle) effectOf(t *telling) string {
-	about := map[string]bool{}
-	for _, x := range o.exchanges[t.from:t.to] {
-		if x.process == t.process {
+	about, from := map[string]bool{}, t.from
+	if o.Remembered {
+		from = 0
+	}
+	for _, x := range o.exchanges[from:t.to] {
+		if x.process == t.process || o.Remembered {
 			about[x.tag] = true
 		}
 	}

@@ -20,6 +20,7 @@ type process struct {
 	op     *operation
 	client *retry.Client
 	dead   atomic.Bool
+	lease  lease
 
 	calls  int // under way
 	since  int // the first exchange of those
@@ -29,9 +30,12 @@ type process struct {
 func newProcess(op *operation) *process {
 	p := &process{op: op}
 	attempt, _ := op.pace()
-	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attempt, OnAttempt: stall, Authorize: op.authorize()}
+	o := &retry.Options{Transport: p, MinWait: ownWait, AttemptTimeout: attempt, OnAttempt: pause, Authorize: op.authorize()}
 	if op.Callers > 1 {
 		o.MaxAttempts = 3 // or their orders are too many
+	}
+	if op.rivals() {
+		o.MaxAttempts = 2
 	}
 	if !op.Hasty {
 		o.MaxElapsed, o.MaxWait = 4*op.horizon(), 2*op.horizon()
@@ -68,9 +72,11 @@ type exchange struct {
 	call    int    // of the caller
 	tag     string // names it at the provider
 	read    bool
-	at      time.Time
-	key     string // in the header
-	content string // all that must be the same on every send
+	began   time.Time // the call
+	leased  bool      // its process held the lease when the loop let it go, and when it left unless that had ended
+	at      time.Time // when it left
+	key     string    // in the header
+	content string    // all that must be the same on every send
 	event   event
 
 	lost     bool          // the process died when an answer had come
@@ -84,21 +90,37 @@ const tagHeader = "X-Explore"
 // RoundTrip sends one request of the process to the provider, and does to it what
 // is chosen.
 func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
 	c := callerOf(r.Context())
-	defer c.step(r.Context())()
+	x := &exchange{process: p, caller: c.name, call: c.calls, read: r.Method == http.MethodGet, began: c.began, leased: p.leased()}
+	end := c.step(r.Context())
+	defer func() { end() }()
 	if p.dead.Load() {
 		return nil, context.Canceled
 	}
 	if e := c.pick(atClock); e.name != "" && e.name != "fine" {
 		p.op.fake.SetSkew(e.wait)
 	}
-	read := r.Method == http.MethodGet
+	late := !x.read && c.stalls()
+	if late {
+		end()
+		c.stall()
+		end = c.step(context.Background())
+	}
 	k := atSend
-	if read {
+	if x.read {
 		k = atRead
 	}
-	x := &exchange{process: p, caller: c.name, call: c.calls, read: read, at: time.Now(), event: c.pick(k)}
+	x.event, x.at = c.pick(k), time.Now()
 	out := x.identify(r, p.op, c.counts[k])
+	if late {
+		var stop func()
+		out, stop = c.detach(out)
+		defer stop()
+	}
+	x.leased = x.leased && (p.leased() || p.overrun())
 	p.op.add(x)
 	switch {
 	case x.event.death == diesBefore:
@@ -113,10 +135,14 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.op.relapse != "" {
 		p.op.fake.SetState(p.op.prepared, p.op.relapse)
 	}
+	if err == nil && late { // its attempt is over
+		resp.Body.Close()
+		err = r.Context().Err()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !read && c.pick(atReply).death != lives {
+	if !x.read && c.pick(atReply).death != lives {
 		x.lost = true
 		c.die()
 		resp.Body.Close()
@@ -149,12 +175,18 @@ func (x *exchange) identify(r *http.Request, op *operation, n int) *http.Request
 	return out
 }
 
-// stall is the clients' OnAttempt: it stands between a decision and its wait.
-func stall(ctx context.Context, e retry.AttemptEvent) {
+// pause is the clients' OnAttempt: it stands between a decision and its wait.
+func pause(ctx context.Context, e retry.AttemptEvent) {
 	c := callerOf(ctx)
 	c.last = e
-	if e.Step == contract.Resend && e.Next == contract.Resend && ctx.Err() == nil {
+	if e.Step != contract.Resend || ctx.Err() != nil {
+		return
+	}
+	if e.Next == contract.Resend {
 		time.Sleep(c.pick(atWait).wait)
+	}
+	if c.stalls() {
+		c.stall()
 	}
 }
 

@@ -37,8 +37,7 @@ func TestReplay(t *testing.T) {
 		A verdict 1: the process dies`,
 		// Another process has the key while this one waits.
 		`zepto payto, two processes
-		turn 1: B
-		B send 1: LoseReply`,
+		A send 1: LoseReply`,
 		// The caller that leads goes away, and the other one takes over.
 		`stripe v1, two callers
 		A send 1: the caller cancels after it`,
@@ -69,6 +68,21 @@ func TestReplay(t *testing.T) {
 		A write 2: the process dies before it
 		A send 2: Throttle(25h0m0s)
 		A write 5: the journal is away for 30s`,
+		// The answer comes to a process that has lost its lease meanwhile; what it stores
+		// late does not undo what the other one found out.
+		`zepto core, remembered, two processes
+		A send 1: Status(401)
+		A stall 3: until its lease has ended`,
+		// The request is on its way for longer than the lease, and arrives after the
+		// other's.
+		`zepto core, remembered, two processes
+		A stall 2: until its lease has ended
+		turn 4: B
+		turn 5: B`,
+		// Who died comes back while a sweeper is at work on what it left.
+		`zepto core, remembered, a process and a sweeper
+		A send 1: the process dies after it
+		B write 1: its answer is lost`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			broken, err := Replay(script, Scenarios())

@@ -26,9 +26,11 @@ type Scenario struct {
 	// for it counts by the monotonic clock, too.
 	Jumps bool
 
-	// Remembered clients have a journal, which outlives their processes. Only a lone
-	// caller has one: two would take turns that last longer than a lease.
+	// Remembered clients have a journal, which outlives their processes, and which
+	// those of two processes share. Swept says that the second process is no caller's:
+	// it sweeps.
 	Remembered bool
+	Swept      bool
 
 	// Less is by how much the scenario is explored less deep than asked.
 	Less int
@@ -47,6 +49,8 @@ func (s Scenario) String() string {
 		name += ", remembered"
 	}
 	switch {
+	case s.Swept:
+		name += ", a process and a sweeper"
 	case s.Callers > 1 && s.Shared:
 		name += ", two callers"
 	case s.Callers > 1:
@@ -76,6 +80,11 @@ func Scenarios() []Scenario {
 	for _, s := range []Subject{StripeV1, ZeptoCore} {
 		all = append(all, Scenario{Subject: s, Remembered: true, Less: 1}, Scenario{Subject: s, Remembered: true, Hasty: true, Less: 2})
 	}
+	for _, swept := range []bool{false, true} {
+		all = append(all,
+			Scenario{Subject: ZeptoCore, Remembered: true, Callers: 2, Swept: swept, Less: 2},
+			Scenario{Subject: StripeV1, Remembered: true, Callers: 2, Swept: swept, Less: 3})
+	}
 	for _, s := range []Subject{StripeV2, PayTo, StripeDecline, StripeCapture} {
 		all = append(all, Scenario{Subject: s, Remembered: true, Less: 2})
 	}
@@ -90,22 +99,28 @@ const (
 // pace is how long an attempt may take, and how long a caller that was told no
 // wait stays away. For one caller all that takes its time takes a minute, so that
 // different ways to a state take the same time; two callers also wait for turns,
-// and a provider's clock may make a minute of twenty.
+// and a provider's clock may make a minute of twenty. With a journal an attempt ends
+// within its lease; the turns of rivals are shorter still.
 func (s *Scenario) pace() (attempt, comeBack time.Duration) {
-	if s.Callers > 1 || s.Jumps {
-		return 30 * time.Minute, 45 * time.Minute
+	attempt, comeBack = time.Minute, time.Minute
+	if s.Jumps || s.Callers > 1 && !s.rivals() {
+		attempt, comeBack = 30*time.Minute, 45*time.Minute
 	}
-	return time.Minute, time.Minute
+	if s.Remembered {
+		attempt = time.Minute
+	}
+	return attempt, comeBack
 }
 
 // event is one thing that can happen at a place.
 type event struct {
-	name  string
-	fault fakes.Fault   // for the provider
-	does  effort        // what the provider does about the request
-	cuts  bool          // the connection ends with it
-	death death         // of the process
-	wait  time.Duration // at a restart or a stall; of a clock, how far it is ahead
+	name   string
+	fault  fakes.Fault   // for the provider
+	does   effort        // what the provider does about the request
+	cuts   bool          // the connection ends with it
+	death  death         // of the process
+	wait   time.Duration // at a restart or a stall; of a clock, how far it is ahead
+	stalls bool          // the process does, until its lease has ended
 }
 
 // effort is what a provider does about a request, whatever it then answers.
@@ -180,6 +195,9 @@ func (s *Scenario) alphabet() alphabet {
 		a[atClock][1].wait, a[atClock][3].wait = -skew, skew
 	}
 	a[atTurn] = []event{{name: "A"}, {name: "B"}}
+	if s.rivals() {
+		s.narrow(&a, long)
+	}
 	return a
 }
 

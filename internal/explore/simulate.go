@@ -56,8 +56,14 @@ func simulate(subjects []Subject, seed uint64, first, n int) *Failure {
 // draw draws who acts on what.
 func draw(random *rand.Rand, subjects []Subject) Scenario {
 	s := Scenario{Subject: subjects[random.IntN(len(subjects))], Jumps: true, Hasty: random.IntN(2) == 0}
-	if !s.Keyless && random.IntN(10) == 0 {
-		s.Callers, s.Shared = 2, random.IntN(2) == 0
+	if s.Keyless {
+		return s
+	}
+	s.Remembered = random.IntN(4) == 0
+	if random.IntN(10) == 0 {
+		s.Callers = 2
+		s.Shared = !s.Remembered && random.IntN(2) == 0
+		s.Swept = s.Remembered && random.IntN(2) == 0
 	}
 	return s
 }

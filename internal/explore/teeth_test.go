@@ -87,6 +87,25 @@ var guards = []struct {
 	{"I7: who died may have sent", "zepto_core,_remembered", "3", []patch{
 		{"retry/claim.go", "return !e.Settled && (e.Lease.Holder != \"\" || unknown(e.Verdict))", "return false"},
 	}},
+	{"I7: of two processes the one with the lease acts", "zepto_core,_remembered,_two_processes", "2", []patch{
+		{"retry/claim.go", "case e.Lease.Free(time.Now()):", "case true:"},
+	}},
+	{"I7: a sweeper leaves what another is at work on", "zepto_core,_remembered,_a_process_and_a_sweeper", "2", []patch{
+		{"journal/memory.go", "!e.Due.After(now) && e.Lease.Free(now)", "true"},
+	}},
+	{"I7: a lease that may end is renewed before a send", "zepto_core,_remembered,_two_processes", "3", []patch{
+		{"retry/record.go", "if h.lost != nil || h.entry.Lease.Until.Sub(now) >= f.client.options.AttemptTimeout+leaseRest {", "if true {"},
+	}},
+	{"I7: of two writers of one version one writes", "zepto_core,_remembered,_two_processes", "3", []patch{
+		{"journal/memory.go", "case known.Version != e.Version:", "case known.Version < 0:"},
+	}},
+	{"I7: of two sweepers, too", "zepto_core,_remembered,_a_process_and_a_sweeper", "3", []patch{
+		{"journal/memory.go", "case known.Version != e.Version:", "case known.Version < 0:"},
+	}},
+	{"I7: who lost the lease stores no weaker verdict", "zepto_core,_remembered,_two_processes", "4", []patch{
+		{"retry/record.go", "if base.Lease.Holder != f.hold.holder {", "if false {"},
+		{"retry/record.go", "if base.Version != f.hold.entry.Version {", "if false {"},
+	}},
 	{"I8: a refusal is the provider's own", "stripe_v1", "2", []patch{
 		{"providers/stripe/classify.go", `return said(contract.Unknown, "a refusal without a readable Stripe error")`,
 			`return said(contract.Rejected, "a refusal without a readable Stripe error")`},

@@ -7,19 +7,23 @@ import (
 	"time"
 )
 
-// grace is how long the n-th turn waits for callers that may still come to a step:
-// longer than any wait of the loop's own. Who does not come by then waits for
-// another caller, or for longer. No two turns wait alike, so that two callers whose
-// waits began one turn apart are never apart by exactly the length of another.
-func grace(n int) time.Duration {
-	return 10*time.Second + time.Duration(n)*97*time.Millisecond
-}
-
 // turns lets one caller take one step at a time. A step is the start of a call, or
-// one request with its answer: what happens between two steps of a caller nobody
-// else can see.
+// one request with its answer, or one write of a journal that is shared: what happens
+// between two steps of a caller nobody else can see.
+//
+// A turn begins when the clock comes to a multiple of beat; what else callers wait for
+// is no multiple of it, so that who has come by then does not depend on the loop's own
+// waits, which are random. Where haste is set, a turn also begins so long after the
+// last one if all are at a step again: otherwise writes would not end in time.
 type turns struct {
+	beat  time.Duration
+	haste time.Duration
+	began time.Time
+
+	differ bool // the callers do
+
 	mu      sync.Mutex
+	last    time.Time // a turn began
 	waiting []*seat
 	live    int
 	changed chan struct{} // has room for one
@@ -32,7 +36,51 @@ type seat struct {
 	done   chan struct{} // closed: the step is over
 }
 
-func newTurns() *turns { return &turns{changed: make(chan struct{}, 1)} }
+func newTurns(s *Scenario) *turns {
+	t := &turns{beat: 10700 * time.Millisecond, began: time.Now(), differ: s.Swept, changed: make(chan struct{}, 1)}
+	if s.rivals() {
+		t.beat, t.haste = 4700*time.Millisecond, 5*time.Millisecond
+	}
+	return t
+}
+
+// wait waits until a turn begins.
+func (t *turns) wait() {
+	if soon := t.haste - t.sinceLast(); soon > 0 {
+		time.Sleep(soon)
+		if t.complete() {
+			return
+		}
+	}
+	t.until(0)
+}
+
+// until waits until so long before a turn begins.
+func (t *turns) until(before time.Duration) {
+	past := time.Since(t.began) + before
+	time.Sleep(t.beat - past%t.beat)
+}
+
+// look waits until shortly before a turn begins, unless one has just begun: what
+// somebody sees who looks at a random time is what there is to see by then.
+func (t *turns) look() {
+	if t.sinceLast() >= t.haste {
+		t.until(t.beat / 20)
+	}
+}
+
+func (t *turns) sinceLast() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Since(t.last)
+}
+
+// complete reports whether all callers are at a step.
+func (t *turns) complete() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting) == t.live
+}
 
 func (t *turns) change(f func()) {
 	t.mu.Lock()
@@ -88,7 +136,7 @@ func (t *turns) next(choose func(place, int, func() string) int, n int) *seat {
 			<-t.changed
 			continue
 		}
-		time.Sleep(grace(n))
+		t.wait()
 		t.mu.Lock()
 		slices.SortFunc(t.waiting, func(a, b *seat) int { return int(a.caller.name) - int(b.caller.name) })
 		ready = len(t.waiting)
@@ -97,11 +145,12 @@ func (t *turns) next(choose func(place, int, func() string) int, n int) *seat {
 			continue
 		}
 		pick := 0
-		if ready > 1 {
+		if ready > 1 && (n > 1 || t.differ) { // those who are alike begin in one order
 			pick = choose(place{kind: atTurn, n: n}, ready, nil)
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		t.last = time.Now()
 		s := t.waiting[pick]
 		t.waiting = slices.Delete(t.waiting, pick, pick+1)
 		return s

@@ -107,15 +107,25 @@ func errNotJSON(err error) error {
 	}
 }
 
-// At returns the value at a dotted path ("error.payment_intent.id"), or nil.
+// At returns the value at a dotted path ("error.payment_intent.id"), or nil. In a list a
+// number is a place, from 0 ("errors.0.code").
 func (o Object) At(path string) any {
-	name, rest, deeper := strings.Cut(path, ".")
-	v := o[name]
-	if !deeper {
-		return v
+	var v any = o
+	for name := range strings.SplitSeq(path, ".") {
+		switch in := v.(type) {
+		case Object:
+			v = in[name]
+		case []any:
+			i, err := strconv.ParseUint(name, 10, 16)
+			if err != nil || int(i) >= len(in) {
+				return nil
+			}
+			v = in[i]
+		default:
+			return nil
+		}
 	}
-	next, _ := v.(Object)
-	return next.At(rest)
+	return v
 }
 
 // Object returns the object at a dotted path, or nil.

@@ -145,6 +145,11 @@ func TestObjectPaths(t *testing.T) {
 	assert.Equal(t, "pi_2", o.Object("error.payment_intent").Text("id"))
 	assert.Equal(t, []any{contract.Object{"id": "x"}}, o.List("error.payment_intent.list"))
 
+	assert.Equal(t, "x", o.Text("error.payment_intent.list.0.id"))
+	for _, path := range []string{"error.payment_intent.list.1.id", "error.payment_intent.list.-1", "error.payment_intent.list.+0", "error.payment_intent.list.", "error.payment_intent.list.0.0", "id.0"} {
+		assert.Nil(t, o.At(path), path)
+	}
+
 	// A number or another kind is no text, a list or text no object.
 	for _, path := range []string{"amount", "paid", "none", "error", "missing", "ID", "id.x", "error.missing.id", "error.payment_intent.list", "error.payment_intent.list.id", "a.b", "amount.x", "none.x"} {
 		assert.Empty(t, o.Text(path), path)

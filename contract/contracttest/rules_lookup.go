@@ -251,20 +251,33 @@ func (p *probe) resolveLive(resolver contract.Resolver) {
 	}
 }
 
-// replaceAmount replaces an amount in a JSON body, as a number or as a string.
+// replaceAmount replaces an amount in a JSON body: a number, a string, or a string in
+// whole units with two decimals.
 func replaceAmount(body []byte, old, value int64) []byte {
-	if !strings.Contains(string(body), strconv.FormatInt(old, 10)) {
+	if text := string(body); !strings.Contains(text, strconv.FormatInt(old, 10)) && !strings.Contains(text, decimal(old)) {
 		return body
 	}
 	return rewrite(body, func(v any) (any, bool) {
-		switch {
-		case v == json.Number(strconv.FormatInt(old, 10)):
+		switch v {
+		case json.Number(strconv.FormatInt(old, 10)):
 			return value, true
-		case v == strconv.FormatInt(old, 10):
+		case strconv.FormatInt(old, 10):
 			return strconv.FormatInt(value, 10), true
+		case decimal(old):
+			return decimal(value), true
 		}
 		return v, false
 	})
+}
+
+// decimal spells an amount in whole units with two decimals, as an Endpoint's example
+// does: 25.00.
+func decimal(amount int64) string {
+	sign := ""
+	if amount < 0 {
+		sign, amount = "-", -amount
+	}
+	return fmt.Sprintf("%s%d.%02d", sign, amount/100, amount%100)
 }
 
 // replaceField replaces the strings that stand under a name in a JSON body.

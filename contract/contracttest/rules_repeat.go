@@ -221,7 +221,8 @@ func checkAmount(p *probe) {
 			p.failf("%d: %v", amount, result)
 		}
 		for _, w := range s.writes() {
-			if !strings.Contains(string(w.body)+w.uri, fmt.Sprint(amount)) {
+			wire := string(w.body) + w.uri
+			if !strings.Contains(wire, fmt.Sprint(amount)) && !strings.Contains(wire, decimal(amount)) {
 				p.failf("%d: the wire shows another amount", amount)
 			}
 		}

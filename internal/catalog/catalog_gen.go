@@ -5,6 +5,8 @@ package catalog
 import (
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/providers/ietf"
+	ietfdata "github.com/idempact/idempact/providers/ietf/testdata"
 	"github.com/idempact/idempact/providers/stripe"
 	stripedata "github.com/idempact/idempact/providers/stripe/testdata"
 	"github.com/idempact/idempact/providers/zepto"
@@ -13,6 +15,13 @@ import (
 
 // Providers are all providers, in the order of their names.
 var Providers = []Provider{
+	{
+		Name:      "ietf",
+		Synopsis:  "Package ietf encodes the Idempotency-Key header draft of the IETF, and with it every API that follows the common pattern: a key in a header, the first answer again for a repeat, one status for \"still running\" and one for \"another request's key\".",
+		New:       func() contract.Adapter { return ietf.New(nil) },
+		Exchanges: ietfdata.Exchanges,
+		Fake:      fakes.NewIETF,
+	},
 	{
 		Name:      "stripe",
 		Synopsis:  "Package stripe encodes Stripe's idempotency contract: API v1 and API v2, which differ, told apart by the path.",

@@ -121,7 +121,12 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 	switch t.status {
 	case contract.NotExecuted:
 		return wait, op.mayRepeat(wait, false)
-	case contract.Unknown, contract.InProgress:
+	case contract.Unknown:
+		if op.Unmarked && op.saved() {
+			return 0, false // whatever it does, it learns no more
+		}
+		return wait, op.mayRepeat(wait, true)
+	case contract.InProgress:
 		return wait, op.mayRepeat(wait, true)
 	default:
 		return 0, false

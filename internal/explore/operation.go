@@ -2,6 +2,7 @@ package explore
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -168,6 +169,15 @@ func (op *operation) end(p *process, t *telling) {
 	p.calls--
 	t.from, t.to = p.since, len(op.exchanges)
 	op.tellings = append(op.tellings, t)
+}
+
+// saved reports whether an error has become the result of the operation.
+func (op *operation) saved() bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return slices.ContainsFunc(op.exchanges, func(x *exchange) bool {
+		return x.event.does == fails || x.event.does == failsBefore
+	})
 }
 
 // mayRepeat says whether a caller may come again after the wait, given whether its

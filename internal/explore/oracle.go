@@ -69,7 +69,7 @@ func (o *oracle) same() {
 		if x.content != first.content {
 			o.object("send %q is another request than the first", x.tag)
 		}
-		if want := o.key(o.order); x.key != want && o.KeyHeader != "" {
+		if want := o.wireKey(o.order); x.key != want && o.KeyHeader != "" {
 			o.object("send %q has not the operation's key", x.tag)
 		}
 		if o.Forgotten {
@@ -248,7 +248,7 @@ func (o *oracle) settled(t *telling) {
 			o.object("%c was told %q, and the key is young and bound to no error", t.caller, t.status)
 		}
 	default:
-		if !o.old(t) && !o.Keyless && !(o.Volatile && o.failed(t)) {
+		if !o.old(t) && !o.Keyless && !(o.Volatile && o.failed(t)) && !(o.Unmarked && o.saved()) {
 			o.object("%c was left with %q after %d calls, and the key is young", t.caller, t.status, t.calls)
 		}
 	}

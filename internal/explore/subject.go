@@ -24,6 +24,7 @@ type Subject struct {
 
 	// KeyHeader carries the key; "" is the body, where the Endpoint has {key}.
 	KeyHeader string
+	KeyQuoted bool // as "k" there, and not as k
 
 	// Retention of the key: RetentionForever has no end, 0 is not published.
 	Retention time.Duration
@@ -32,6 +33,7 @@ type Subject struct {
 	Lists     bool // the provider shows what exists, and so that something does not
 	Keyless   bool // nothing stops a second effect but not sending again
 	Forgotten bool // the endpoint honours keys, and the caller gave none
+	Unmarked  bool // a stored answer looks like a first one, so that a saved error leaves a doubt for good
 	Volatile  bool // no error stays under the key: after one, a repeat may take effect anew
 
 	prepare func(s *fakes.Server) string // returns what {prepared} in the Endpoint's URL stands for
@@ -73,6 +75,14 @@ func (s *Subject) key(order string) string {
 		return ""
 	}
 	return contract.KeyFor("pay order", order)
+}
+
+// wireKey returns the key of an order as KeyHeader carries it.
+func (s *Subject) wireKey(order string) string {
+	if s.KeyQuoted && !s.Keyless {
+		return `"` + s.key(order) + `"`
+	}
+	return s.key(order)
 }
 
 // life is up to which age of its key the operation may be sent: less than the

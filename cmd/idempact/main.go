@@ -8,4 +8,6 @@ import (
 	"github.com/idempact/idempact/cmd/idempact/internal/cli"
 )
 
+//go:generate go run ./internal/manual
+
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

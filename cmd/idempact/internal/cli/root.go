@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return exitUsage
 }
 
+// Root returns the command with all that is below it, for what is written about it.
+func Root() *cobra.Command { return newRoot(&console{}) }
+
 func newRoot(c *console) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "idempact",

@@ -21,7 +21,7 @@ func (r Reply) Wait() time.Duration { return r.WaitIn("Retry-After", time.Second
 func (r Reply) WaitIn(header string, unit time.Duration) time.Duration {
 	from := r.At
 	for _, v := range HeaderValues(r.Header, "Date") {
-		if t, err := http.ParseTime(strings.TrimSpace(v)); err == nil {
+		if t, ok := parseDate(v); ok {
 			from = t
 		}
 	}
@@ -33,16 +33,15 @@ func (r Reply) WaitIn(header string, unit time.Duration) time.Duration {
 }
 
 // ParseWait parses one value of a wait header: a plain number of units (1, 0.5),
-// one of the three HTTP date forms, measured from the given time, or a list of
-// numbers, of which the longest holds. What it does not understand (a sign, an
+// one of the three HTTP date forms, or such a date with a numeric zone, measured
+// from the given time, or a list of numbers, of which the longest holds. What it does not understand (a sign, an
 // exponent, a word), and what is past, is 0, which says nothing and not "now";
 // what is too large for a time.Duration is the largest one.
 //
 // Source: RFC 9110, sections 5.6.7 and 10.2.3 (read 2026-11-29). Fractions are
 // not in it; APIs send them.
 func ParseWait(value string, unit time.Duration, from time.Time) time.Duration {
-	value = strings.TrimSpace(value)
-	if t, err := http.ParseTime(value); err == nil {
+	if t, ok := parseDate(value); ok {
 		if from.IsZero() {
 			return 0 // of no known moment
 		}
@@ -53,6 +52,17 @@ func ParseWait(value string, unit time.Duration, from time.Time) time.Duration {
 		longest = max(longest, parseNumber(strings.TrimSpace(part), unit))
 	}
 	return longest
+}
+
+// parseDate parses a date of HTTP, or one whose zone is a number (+0000), which HTTP
+// does not have and GoCardless' own clients read.
+func parseDate(value string) (time.Time, bool) {
+	value = strings.TrimSpace(value)
+	t, err := http.ParseTime(value)
+	if err != nil {
+		t, err = time.Parse(time.RFC1123Z, value)
+	}
+	return t, err == nil
 }
 
 // parseNumber parses digits, at most one dot, digits; and nothing else. No digits

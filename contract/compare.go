@@ -147,6 +147,12 @@ func SameWording(want, got any) Match {
 	return matchIf(okA && okB && strings.TrimSpace(a) == strings.TrimSpace(b), true)
 }
 
+// SameUnlessChanged compares two values of any kind, metadata for one. Two that differ
+// are Unclear: what can be changed later may differ and be this request's.
+func SameUnlessChanged(want, got any) Match {
+	return matchIf(reflect.DeepEqual(want, got), true)
+}
+
 // SameAmount compares two whole numbers of any size, as numbers or as text: 100 and
 // "0100" are one. What is no whole number is Unclear.
 func SameAmount(want, got any) Match {

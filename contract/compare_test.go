@@ -44,6 +44,9 @@ func TestSame(t *testing.T) {
 		"without case, that differ":  {contract.SameFold, "usd", "EUR", contract.Differs},
 		"wordings":                   {contract.SameWording, "Invoice 1 ", "Invoice 1", contract.Same},
 		"wordings that differ":       {contract.SameWording, "Invoice 1", "Invo", contract.Unclear},
+		"metadata":                   {contract.SameUnlessChanged, contract.Object{"a": "1"}, contract.Object{"a": "1"}, contract.Same},
+		"metadata that differ":       {contract.SameUnlessChanged, contract.Object{"a": "1"}, contract.Object{"a": "2"}, contract.Unclear},
+		"a value of another kind":    {contract.SameUnlessChanged, n("1"), "1", contract.Unclear},
 	} {
 		assert.Equal(t, c.match, c.same(c.want, c.got), name)
 		assert.Equal(t, c.match, c.same(c.got, c.want), "%s, the other way", name)

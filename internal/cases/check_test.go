@@ -178,7 +178,7 @@ func (s *told) checkWaits(p *problems) {
 	for i := 1; i < len(s.sends); i++ {
 		gap := s.sends[i].at.Sub(s.sends[i-1].at)
 		least, most := minWait, maxWait
-		if before := s.c.reply(i - 1); len(before.values("Retry-After")) == 0 {
+		if before := s.c.reply(i - 1); !before.asksToWait(s.terms) {
 			most = minWait << i // our own back-off
 			if before.transport == "timeout" {
 				least, most = least+attemptTimeout, most+attemptTimeout
@@ -186,7 +186,7 @@ func (s *told) checkWaits(p *problems) {
 		}
 		p.add(gap < least || gap > most, "send %d came %v after the one before, and not between %v and %v", i+1, gap, least, most)
 	}
-	asking := slices.IndexFunc(s.c.replies, func(r reply) bool { return len(r.values("Retry-After")) > 0 })
+	asking := slices.IndexFunc(s.c.replies, func(r reply) bool { return r.asksToWait(s.terms) })
 	if !s.c.want.waits || asking < 0 {
 		return
 	}
@@ -199,6 +199,17 @@ func (s *told) checkWaits(p *problems) {
 		"stopped and handed back a wait of %v, asked were %v", s.verdict.RetryAfter, s.c.want.wait)
 }
 
+// asksToWait reports whether the reply has a header that may ask for a wait.
+func (r reply) asksToWait(t contract.Terms) bool { return len(r.waits(t)) > 0 }
+
+// waits returns the values of all headers that may ask for a wait.
+func (r reply) waits(t contract.Terms) (all []string) {
+	for _, name := range append([]string{"Retry-After"}, t.WaitHeaders...) {
+		all = append(all, r.values(name)...)
+	}
+	return all
+}
+
 // checkReplies asks the adapter about each reply by itself, with headers as they
 // stand and in other spellings.
 func checkReplies(c acceptanceCase, a contract.Adapter) []string {
@@ -206,7 +217,7 @@ func checkReplies(c acceptanceCase, a contract.Adapter) []string {
 	asked := false
 	for i, r := range c.replies {
 		floor := time.Duration(0)
-		if !asked && len(r.values("Retry-After")) > 0 {
+		if !asked && r.asksToWait(a.Terms(newCall(c, a))) {
 			asked, floor = true, c.want.wait
 		}
 		for name, given := range r.given() {

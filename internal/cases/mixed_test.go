@@ -18,7 +18,7 @@ import (
 func TestMixedStories(t *testing.T) {
 	const each = 24 // of every request
 	random := rand.New(rand.NewPCG(2026, 11))
-	for _, pool := range pools(loadCases(t)) {
+	for _, pool := range pools(t, loadCases(t)) {
 		a := adapterOf(t, pool)
 		for n := range each {
 			c := pool
@@ -44,7 +44,7 @@ func TestMixedStories(t *testing.T) {
 
 // pools returns each request with all replies that come to it in any case, but for
 // those whose wait is longer than a story may take or hangs on a date.
-func pools(cases []acceptanceCase) (all []acceptanceCase) {
+func pools(t *testing.T, cases []acceptanceCase) (all []acceptanceCase) {
 	at := map[string]int{}
 	for _, c := range cases {
 		key := c.provider + c.request.first + string(c.request.body) + fmt.Sprint(c.request.header)
@@ -54,8 +54,9 @@ func pools(cases []acceptanceCase) (all []acceptanceCase) {
 			at[key] = n
 			all = append(all, acceptanceCase{provider: c.provider, id: "mixed", request: c.request})
 		}
+		a := adapterOf(t, c)
 		for _, r := range c.replies {
-			long := slices.ContainsFunc(r.values("Retry-After"), func(v string) bool {
+			long := slices.ContainsFunc(r.waits(a.Terms(newCall(c, a))), func(v string) bool {
 				s, err := strconv.Atoi(v)
 				return err != nil || s > 60
 			})

@@ -5,6 +5,8 @@ package catalog
 import (
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/providers/gocardless"
+	gocardlessdata "github.com/idempact/idempact/providers/gocardless/testdata"
 	"github.com/idempact/idempact/providers/ietf"
 	ietfdata "github.com/idempact/idempact/providers/ietf/testdata"
 	"github.com/idempact/idempact/providers/stripe"
@@ -15,6 +17,13 @@ import (
 
 // Providers are all providers, in the order of their names.
 var Providers = []Provider{
+	{
+		Name:      "gocardless",
+		Synopsis:  "Package gocardless encodes what GoCardless promises about repeated requests: a creation whose key was used is never answered with the result, but with a 409 that names the resource.",
+		New:       func() contract.Adapter { return gocardless.New(nil) },
+		Exchanges: gocardlessdata.Exchanges,
+		Fake:      fakes.NewGoCardless,
+	},
 	{
 		Name:      "ietf",
 		Synopsis:  "Package ietf encodes the Idempotency-Key header draft of the IETF, and with it every API that follows the common pattern: a key in a header, the first answer again for a repeat, one status for \"still running\" and one for \"another request's key\".",

@@ -150,9 +150,8 @@ func (*Adapter) Terms(c contract.Call) contract.Terms {
 	t.RepeatAnswers = []contract.Answer{{Status: http.StatusConflict, Code: keyUsed}}
 	t.Saves, t.LookUp = contract.SavesSuccesses, contract.LookUpByReference // what failed may be sent again with its key: blog
 	t.Notes = []string{
-		"For how long a key is remembered, and from what length it is too long (`idempotency_key_too_long`), is not published.",
+		"A key can be too long (`idempotency_key_too_long`), and from what length is not published.",
 		"Whether one key may be used at two endpoints is not documented; a conflict may name a resource of another kind.",
-		"What a repeat gets while the first request runs is not documented.",
 		"The conflict is described by the key alone, so another request is found out by fetching the resource.",
 	}
 	return t

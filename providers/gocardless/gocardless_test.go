@@ -170,6 +170,21 @@ func TestBareString(t *testing.T) {
 	assert.Equal(t, contract.Unknown, adapter.Classify(call(t, "payments"), reply(401, `{"error":" "}`)).Status)
 }
 
+// What looks like an answer of another status or kind is none.
+func TestUnknown(t *testing.T) {
+	for body, statuses := range map[string][]int{
+		`{"payments":{"id":"PM1","status":"submitted"}}`:                                   {202, 203, 206, 299, 400, 500},
+		`{"payments":{"id":"PM1"},"error":{"type":"gocardless"}}`:                          {200, 201},
+		`{"error":{"type":"gocardless","errors":[{"reason":"internal_server_error"}]}}`:    {400, 422, 500},
+		`{"error":{"type":"a_new_type","errors":[{"reason":"idempotency_key_too_long"}]}}`: {400, 422},
+	} {
+		for _, status := range statuses {
+			o := adapter.Classify(call(t, "payments"), reply(status, body))
+			assert.Equal(t, contract.Unknown, o.Status, "%d %s", status, body)
+		}
+	}
+}
+
 // Two references in one conflict are an alarm, and neither is fetched.
 func TestTwoReferences(t *testing.T) {
 	const item = `{"reason":"idempotent_creation_conflict","links":{"conflicting_resource_id":"PM%d"}}`
@@ -192,6 +207,8 @@ func TestResolveProvesNothing(t *testing.T) {
 	unreadable.Body = []byte("not JSON")
 	otherName := whole
 	otherName.Body = []byte(`{"refunds":{"amount":100}}`)
+	acted, mandate := call(t, "payments/EX123/actions/retry"), call(t, "mandates")
+	acted.Body, mandate.Body = []byte(`{"payments":{"amount":100}}`), []byte(`{"amount":100}`)
 	for name, c := range map[string]struct {
 		call  contract.Call
 		ref   string
@@ -208,6 +225,9 @@ func TestResolveProvesNothing(t *testing.T) {
 		"a bank account, never whole":     {call(t, "customer_bank_accounts"), "BA1", reply(200, `{"customer_bank_accounts":{"id":"BA1","links":{}}}`)},
 		"a subscription's other amount":   {call(t, "subscriptions"), "SB1", reply(200, `{"subscriptions":{"id":"SB1","amount":200,"currency":"GBP","interval_unit":"monthly","links":{"mandate":"MD123"}}}`)},
 		"a refund that cannot be fetched": {whole, "RF1", reply(404, `{}`)},
+		"an action with a body":           {acted, "PM1", reply(200, payment)},
+		"no reference and no id":          {whole, "", reply(200, strings.Replace(payment, `"id":"PM1",`, "", 1))},
+		"a mandate that was not asked":    {mandate, "MD1", reply(200, `{"mandates":{"id":"MD1","links":{"customer_bank_account":"BA1"}}}`)},
 	} {
 		got := adapter.ClassifyResolve(c.call, contract.Outcome{Status: contract.Duplicate, Resource: c.ref}, c.reply)
 		assert.Equal(t, contract.Duplicate, got.Status, "%s: %v", name, got)

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -93,10 +94,11 @@ func (op *operation) effects() []fakes.Effect {
 }
 
 // owns reports whether an effect is of this operation, as the caller's name for it,
-// its key or its resource says.
+// under whatever name the provider takes it, its key or its resource says.
 func (op *operation) owns(e fakes.Effect) bool {
 	key := op.key(op.order)
-	return e.Metadata["order"] == op.order || key != "" && e.Key == key || op.prepared != "" && e.Resource == op.prepared
+	named := slices.Contains(slices.Collect(maps.Values(e.Metadata)), op.order)
+	return named || key != "" && e.Key == key || op.prepared != "" && e.Resource == op.prepared
 }
 
 // run lets the callers act until all of them have ended.

@@ -9,6 +9,8 @@ import (
 	gocardlessdata "github.com/idempact/idempact/providers/gocardless/testdata"
 	"github.com/idempact/idempact/providers/ietf"
 	ietfdata "github.com/idempact/idempact/providers/ietf/testdata"
+	"github.com/idempact/idempact/providers/increase"
+	increasedata "github.com/idempact/idempact/providers/increase/testdata"
 	"github.com/idempact/idempact/providers/stripe"
 	stripedata "github.com/idempact/idempact/providers/stripe/testdata"
 	"github.com/idempact/idempact/providers/zepto"
@@ -30,6 +32,13 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return ietf.New(nil) },
 		Exchanges: ietfdata.Exchanges,
 		Fake:      fakes.NewIETF,
+	},
+	{
+		Name:      "increase",
+		Synopsis:  "Package increase encodes what Increase promises about repeated requests: at most one object is created for a key.",
+		New:       func() contract.Adapter { return increase.New(nil) },
+		Exchanges: increasedata.Exchanges,
+		Fake:      fakes.NewIncrease,
 	},
 	{
 		Name:      "stripe",

@@ -51,34 +51,24 @@ type endpoint struct {
 	amount       string // where the request says it, if it moves money
 }
 
-// endpoints lists the ways in which money leaves an account, what they need, and what is
-// inherently idempotent (idempotency-keys). Go client, api.md.
-var endpoints = withActions([]endpoint{
-	{path: "ach_transfers", name: "send or collect by ACH", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "external_account_id": "external_account_1", "statement_descriptor": "{order}"}`},
-	{path: "wire_transfers", name: "send a wire", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "external_account_id": "external_account_1", "creditor": {"name": "Example"}, "remittance": {"category": "unstructured", "unstructured": {"message": "{order}"}}}`},
-	{path: "real_time_payments_transfers", name: "send a real-time payment", amount: "amount", body: `{"source_account_number_id": "account_number_1", "amount": {amount}, "external_account_id": "external_account_1", "creditor_name": "Example", "unstructured_remittance_information": "{order}"}`},
-	{path: "fednow_transfers", name: "send by FedNow", amount: "amount", body: `{"source_account_number_id": "account_number_1", "amount": {amount}, "external_account_id": "external_account_1", "creditor_name": "Example", "debtor_name": "Example", "unstructured_remittance_information": "{order}"}`},
-	{path: "account_transfers", name: "move money between one's own accounts", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "destination_account_id": "account_2", "description": "{order}"}`},
-	{path: "check_transfers", name: "send a check", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "source_account_number_id": "account_number_1", "fulfillment_method": "third_party"}`},
-	{path: "swift_transfers", name: "send by Swift", amount: "instructed_amount", body: `{"account_id": "account_1", "instructed_amount": {amount}, "instructed_currency": "USD", "source_account_number_id": "account_number_1", "creditor_name": "Example", "debtor_name": "Example"}`},
-	{path: "card_push_transfers", name: "send to a card", amount: "presentment_amount.value", body: `{"source_account_number_id": "account_number_1", "presentment_amount": {"value": "{decimal}", "currency": "USD"}, "card_token_id": "card_token_1", "recipient_name": "Example"}`},
-	{path: "external_accounts", name: "create an external account", body: `{"description": "Example", "account_number": "example", "routing_number": "example", "funding": "checking"}`},
-})
-
-func withActions(created []endpoint) (all []endpoint) {
-	var actions []endpoint
-	for _, e := range created {
-		e.method, e.creates = http.MethodPost, true
-		all = append(all, e)
-		if e.amount != "" {
-			for _, action := range []string{"approve", "cancel"} {
-				actions = append(actions, endpoint{method: http.MethodPost, path: e.path + "/*/" + action, name: action + " one of " + e.path})
-			}
-		}
-	}
-	return append(append(all, actions...),
-		endpoint{method: http.MethodPatch, path: "external_accounts/*", name: "change an external account", body: `{"description": "{order}"}`},
-		endpoint{method: http.MethodPatch, path: "account_numbers/*", name: "change an account number", body: `{"name": "{order}"}`})
+// endpoints lists the ways in which money leaves an account or comes to it, what they
+// need, and what is inherently idempotent (idempotency-keys). Go client, api.md.
+var endpoints = []endpoint{
+	{method: http.MethodPost, path: "ach_transfers", creates: true, name: "send or collect by ACH", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "external_account_id": "external_account_1", "statement_descriptor": "{order}"}`},
+	{method: http.MethodPost, path: "wire_transfers", creates: true, name: "send a wire", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "external_account_id": "external_account_1", "creditor": {"name": "Example"}, "remittance": {"category": "unstructured", "unstructured": {"message": "{order}"}}}`},
+	{method: http.MethodPost, path: "real_time_payments_transfers", creates: true, name: "send a real-time payment", amount: "amount", body: `{"source_account_number_id": "account_number_1", "amount": {amount}, "external_account_id": "external_account_1", "creditor_name": "Example", "unstructured_remittance_information": "{order}"}`},
+	{method: http.MethodPost, path: "fednow_transfers", creates: true, name: "send by FedNow", amount: "amount", body: `{"source_account_number_id": "account_number_1", "amount": {amount}, "external_account_id": "external_account_1", "creditor_name": "Example", "debtor_name": "Example", "unstructured_remittance_information": "{order}"}`},
+	{method: http.MethodPost, path: "account_transfers", creates: true, name: "move money between one's own accounts", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "destination_account_id": "account_2", "description": "{order}"}`},
+	{method: http.MethodPost, path: "check_transfers", creates: true, name: "send a check", amount: "amount", body: `{"account_id": "account_1", "amount": {amount}, "source_account_number_id": "account_number_1", "fulfillment_method": "third_party"}`},
+	{method: http.MethodPost, path: "swift_transfers", creates: true, name: "send by Swift", amount: "instructed_amount", body: `{"account_id": "account_1", "instructed_amount": {amount}, "instructed_currency": "USD", "source_account_number_id": "account_number_1", "creditor_name": "Example", "debtor_name": "Example"}`},
+	{method: http.MethodPost, path: "card_push_transfers", creates: true, name: "send to a card", amount: "presentment_amount.value", body: `{"source_account_number_id": "account_number_1", "presentment_amount": {"value": "{decimal}", "currency": "USD"}, "card_token_id": "card_token_1", "recipient_name": "Example"}`},
+	{method: http.MethodPost, path: "external_accounts", creates: true, name: "create an external account", body: `{"description": "Example", "account_number": "example", "routing_number": "example", "funding": "checking"}`},
+	{method: http.MethodPost, path: "ach_transfers/*/approve", name: "approve an ACH transfer"},
+	{method: http.MethodPost, path: "ach_transfers/*/cancel", name: "cancel an ACH transfer"},
+	{method: http.MethodPost, path: "wire_transfers/*/approve", name: "approve a wire"},
+	{method: http.MethodPost, path: "wire_transfers/*/cancel", name: "cancel a wire"},
+	{method: http.MethodPatch, path: "external_accounts/*", name: "change an external account", body: `{"description": "{order}"}`},
+	{method: http.MethodPatch, path: "account_numbers/*", name: "change an account number", body: `{"name": "{order}"}`},
 }
 
 // fields are what an object shows as it was asked for. Go client, the objects.
@@ -110,13 +100,13 @@ func (*Adapter) Endpoints() (all []contract.Endpoint) {
 	return all
 }
 
-func endpointOf(r *http.Request) (e endpoint, refs []string) {
+func endpointOf(r *http.Request) endpoint {
 	for _, e := range endpoints {
-		if refs, ok := contract.MatchPath(r.URL, e.path); ok && r.Method == e.method {
-			return e, refs
+		if _, ok := contract.MatchPath(r.URL, e.path); ok && r.Method == e.method {
+			return e
 		}
 	}
-	return endpoint{}, nil
+	return endpoint{}
 }
 
 // kind returns the type of the objects that a path is about.
@@ -129,7 +119,7 @@ const keyUsed = "idempotency_key_already_used_error"
 
 // Terms returns what Increase promises for the call's endpoint.
 func (*Adapter) Terms(c contract.Call) contract.Terms {
-	e, _ := endpointOf(c.Request)
+	e := endpointOf(c.Request)
 	if e.path == "" {
 		return contract.Terms{}
 	}
@@ -199,9 +189,10 @@ var refusals = map[string]int{
 // made reads a success, which shows an object of the endpoint's type; that of an action
 // or a change, the one of the path.
 func made(c contract.Call, r contract.Reply, body contract.Object) contract.Outcome {
-	e, refs := endpointOf(c.Request)
+	e, path := endpointOf(c.Request), strings.Trim(c.Request.URL.Path, "/")
 	ref, kind := contract.Word(body.Text("id")), contract.Word(body.Text("type"))
-	if ref == "" || kind == "" || e.path != "" && kind != e.kind() || len(refs) > 0 && ref != refs[0] {
+	another := strings.Contains(path, "/") && !strings.Contains("/"+path+"/", "/"+ref+"/")
+	if ref == "" || kind == "" || another || e.path != "" && kind != e.kind() {
 		return contract.Outcome{Reason: "a success that does not show what was asked for"}
 	}
 	return contract.Outcome{Status: contract.Succeeded, Resource: ref, State: contract.Word(body.Text("status")),
@@ -211,7 +202,7 @@ func made(c contract.Call, r contract.Reply, body contract.Object) contract.Outc
 // Find asks the list of what the endpoint creates for the key: it shows the one object
 // of the key, or none. It never claims an absence.
 func (*Adapter) Find(ctx context.Context, c contract.Call, so contract.Finding, last *contract.Reply) (*http.Request, contract.Finding, error) {
-	e, _ := endpointOf(c.Request)
+	e := endpointOf(c.Request)
 	so.Absent, so.Reason = false, "nothing was created that could be looked up by a key"
 	switch {
 	case !e.creates || c.Key == "" || c.FirstSent.IsZero():
@@ -242,7 +233,7 @@ func (*Adapter) Find(ctx context.Context, c contract.Call, so contract.Finding, 
 
 // ResolveRequest returns the GET of the object that was found.
 func (*Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contract.Outcome) (*http.Request, error) {
-	e, _ := endpointOf(c.Request)
+	e := endpointOf(c.Request)
 	if !e.creates || contract.CheckReference(o.Resource) != nil {
 		return nil, contract.ErrReference
 	}
@@ -252,7 +243,7 @@ func (*Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contract.
 // ClassifyResolve says whether the fetched object is the one that was asked for.
 func (*Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contract.Reply) contract.Outcome {
 	out := contract.Outcome{Status: contract.Duplicate, Resource: o.Resource, State: o.State, Code: o.Code, Source: contract.FromLookUp}
-	e, _ := endpointOf(c.Request)
+	e := endpointOf(c.Request)
 	shown, err := contract.DecodeObject(r.Body)
 	asked, asking := contract.DecodeObject(c.Body)
 	if err != nil || asking != nil || !e.creates || e.amount != "" && asked.At(e.amount) == nil || r.Err != nil || r.StatusCode != http.StatusOK ||

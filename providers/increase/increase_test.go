@@ -196,7 +196,9 @@ func TestResolve(t *testing.T) {
 	noAmount.Body, notJSON.Body = []byte(`{"account_id":"account_1"}`), []byte("x")
 	hook.Body = ach.Body
 	number.Body = []byte(`{"amount":100,"account_number":"example-1"}`)
-	card := call(t, "card_push_transfers")
+	outside := call(t, "external_accounts")
+	outside.Body = []byte("x")
+	card, own := call(t, "card_push_transfers"), call(t, "account_transfers")
 	const push = `{"id":"ach_1","type":"card_push_transfer","presentment_amount":{"value":"1.0","currency":"usd"},"source_account_number_id":"account_number_1","card_token_id":"card_token_1"}`
 	with := func(old, new string) string { return strings.Replace(shown, old, new, 1) }
 	for name, c := range map[string]struct {
@@ -204,26 +206,28 @@ func TestResolve(t *testing.T) {
 		reply contract.Reply
 		want  contract.Status
 	}{
-		"what was asked":         {ach, reply(200, shown), contract.Succeeded},
-		"another amount":         {ach, reply(200, with("100", "101")), contract.KeyReused},
-		"the other direction":    {ach, reply(200, with("100", "-100")), contract.KeyReused},
-		"another account":        {ach, reply(200, with(`"account_1"`, `"account_2"`)), contract.KeyReused},
-		"another receiver":       {ach, reply(200, with("external_account_1", "external_account_2")), contract.KeyReused},
-		"another descriptor":     {ach, reply(200, with("{order}", "x")), contract.Duplicate},
-		"no amount shown":        {ach, reply(200, with(`"amount":100,`, "")), contract.Duplicate},
-		"of another key":         {ach, reply(200, with("k&1", "k-2")), contract.Duplicate},
-		"another id":             {ach, reply(200, with("ach_1", "ach_2")), contract.Duplicate},
-		"another type":           {ach, reply(200, with("ach_transfer", "wire_transfer")), contract.Duplicate},
-		"an error":               {ach, reply(500, shown), contract.Duplicate},
-		"not found":              {ach, reply(404, `{"type":"object_not_found_error"}`), contract.Duplicate},
-		"no amount asked":        {noAmount, reply(200, shown), contract.Duplicate},
-		"a request that is none": {notJSON, reply(200, shown), contract.Duplicate},
-		"an action":              {hook, reply(200, shown), contract.Duplicate},
-		"another account number": {number, reply(200, with(`"amount"`, `"account_number":"example-2","amount"`)), contract.Duplicate},
-		"a decimal amount":       {card, reply(200, push), contract.Succeeded},
-		"another decimal amount": {card, reply(200, strings.Replace(push, "1.0", "1.01", 1)), contract.KeyReused},
-		"another currency":       {card, reply(200, strings.Replace(push, "usd", "eur", 1)), contract.KeyReused},
-		"another card":           {card, reply(200, strings.Replace(push, "card_token_1", "card_token_2", 1)), contract.KeyReused},
+		"what was asked":                   {ach, reply(200, shown), contract.Succeeded},
+		"another amount":                   {ach, reply(200, with("100", "101")), contract.KeyReused},
+		"the other direction":              {ach, reply(200, with("100", "-100")), contract.KeyReused},
+		"another account":                  {ach, reply(200, with(`"account_1"`, `"account_2"`)), contract.KeyReused},
+		"another receiver":                 {ach, reply(200, with("external_account_1", "external_account_2")), contract.KeyReused},
+		"another descriptor":               {ach, reply(200, with("{order}", "x")), contract.Duplicate},
+		"no amount shown":                  {ach, reply(200, with(`"amount":100,`, "")), contract.Duplicate},
+		"of another key":                   {ach, reply(200, with("k&1", "k-2")), contract.Duplicate},
+		"another id":                       {ach, reply(200, with("ach_1", "ach_2")), contract.Duplicate},
+		"another type":                     {ach, reply(200, with("ach_transfer", "wire_transfer")), contract.Duplicate},
+		"an error":                         {ach, reply(500, shown), contract.Duplicate},
+		"not found":                        {ach, reply(404, `{"type":"object_not_found_error"}`), contract.Duplicate},
+		"no amount asked":                  {noAmount, reply(200, shown), contract.Duplicate},
+		"a request that is none":           {notJSON, reply(200, shown), contract.Duplicate},
+		"an action":                        {hook, reply(200, shown), contract.Duplicate},
+		"another account number":           {number, reply(200, with(`"amount"`, `"account_number":"example-2","amount"`)), contract.Duplicate},
+		"another account within":           {own, reply(200, `{"id":"ach_1","type":"account_transfer","amount":100,"account_id":"account_1","destination_account_id":"account_3","description":"{order}"}`), contract.KeyReused},
+		"another account number that pays": {card, reply(200, strings.Replace(push, "account_number_1", "account_number_2", 1)), contract.KeyReused},
+		"a decimal amount":                 {card, reply(200, push), contract.Succeeded},
+		"another decimal amount":           {card, reply(200, strings.Replace(push, "1.0", "1.01", 1)), contract.KeyReused},
+		"another currency":                 {card, reply(200, strings.Replace(push, "usd", "eur", 1)), contract.KeyReused},
+		"another card":                     {card, reply(200, strings.Replace(push, "card_token_1", "card_token_2", 1)), contract.KeyReused},
 	} {
 		got := adapter.ClassifyResolve(c.call, contract.Outcome{Status: contract.Duplicate, Resource: "ach_1"}, c.reply)
 		assert.Equal(t, c.want, got.Status, "%s: %v", name, got)
@@ -261,6 +265,18 @@ func TestUnknown(t *testing.T) {
 			assert.Equal(t, contract.Unknown, o.Status, "%d %s", status, body)
 		}
 	}
+	c := call(t, "ach_transfers")
+	for _, marker := range []string{"", "false", "true"} {
+		o := adapter.Classify(c, reply(200, `{"id":"ach_1","type":"ach_transfer"}`, "Idempotent-Replayed", marker))
+		assert.Equal(t, marker == "true", o.Replayed, marker)
+	}
+	// Of an endpoint that is not known an object is shown, or not.
+	c.Request.URL.Path = "/cards"
+	for body, want := range map[string]contract.Status{`{"id":"card_1"}`: contract.Unknown, `{"id":"card_1","type":"card"}`: contract.Succeeded} {
+		assert.Equal(t, want, adapter.Classify(c, reply(200, body)).Status, body)
+	}
+	c.Request.URL.Path = "/cards/card_2"
+	assert.Equal(t, contract.Unknown, adapter.Classify(c, reply(200, `{"id":"card_1","type":"card"}`)).Status)
 	assert.Equal(t, contract.Succeeded, adapter.Classify(call(t, "ach_transfers"), reply(201, `{"id":"ach_1","type":"ach_transfer"}`)).Status)
 }
 

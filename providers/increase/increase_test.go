@@ -220,6 +220,7 @@ func TestResolve(t *testing.T) {
 		"not found":                        {ach, reply(404, `{"type":"object_not_found_error"}`), contract.Duplicate},
 		"no amount asked":                  {noAmount, reply(200, shown), contract.Duplicate},
 		"a request that is none":           {notJSON, reply(200, shown), contract.Duplicate},
+		"no request of an account":         {outside, reply(200, `{"id":"ach_1","type":"external_account","status":"active"}`), contract.Duplicate},
 		"an action":                        {hook, reply(200, shown), contract.Duplicate},
 		"another account number":           {number, reply(200, with(`"amount"`, `"account_number":"example-2","amount"`)), contract.Duplicate},
 		"another account within":           {own, reply(200, `{"id":"ach_1","type":"account_transfer","amount":100,"account_id":"account_1","destination_account_id":"account_3","description":"{order}"}`), contract.KeyReused},

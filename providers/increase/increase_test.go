@@ -45,10 +45,10 @@ func endpoint(t testing.TB, path string) contract.Endpoint {
 	return contract.Endpoint{}
 }
 
-// TestContract runs the suite for the endpoints that differ: an amount, one of another
-// name, none, an action without a key, and a change that needs none.
+// TestContract runs the suite for the endpoints that differ: an amount in cents, a
+// decimal one, none, an action without a key, and a change that needs none.
 func TestContract(t *testing.T) {
-	for _, path := range []string{"ach_transfers", "swift_transfers", "external_accounts", "ach_transfers/ach_transfer_1/approve", "account_numbers/account_number_1"} {
+	for _, path := range []string{"ach_transfers", "card_push_transfers", "external_accounts", "ach_transfers/ach_transfer_1/approve", "account_numbers/account_number_1"} {
 		e := endpoint(t, path)
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -26,8 +26,9 @@ type Endpoint struct {
 }
 
 // Catalog is implemented by an Adapter that lists the endpoints it knows, the main
-// one that moves money first. Each one's example is a request that the provider
-// executes and answers with a success. The list is the caller's to change.
+// one that moves money first. The first one's example is a request that the provider
+// executes and answers with a success; others may act on an object that must exist.
+// The list is the caller's to change.
 type Catalog interface {
 	Endpoints() []Endpoint
 }

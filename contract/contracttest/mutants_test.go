@@ -102,6 +102,18 @@ func terms(change func(*contract.Terms)) liar {
 	}}
 }
 
+// listing is an adapter that lists other endpoints.
+func listing(all ...contract.Endpoint) func(*contracttest.Spec) {
+	return func(s *contracttest.Spec) { s.Adapter = lister{s.Adapter.(whole), all} }
+}
+
+type lister struct {
+	whole
+	all []contract.Endpoint
+}
+
+func (l lister) Endpoints() []contract.Endpoint { return l.all }
+
 func outcome(change func(*contract.Outcome)) liar {
 	return liar{classify: func(_ contract.Call, _ contract.Reply, o contract.Outcome) contract.Outcome {
 		change(&o)
@@ -257,6 +269,20 @@ var mutants = []mutant{
 	{"a key that promises nothing", "v1", "terms-agree", keyed(func(t *contract.Terms) { t.Repeat = contract.RepeatsNothing })},
 	{"lengths the wrong way round", "payto", "terms-agree", keyed(func(t *contract.Terms) { t.KeyMinLen, t.KeyMaxLen = 65, 64 })},
 	{"credentials that select the account", "v1", "terms-agree", terms(func(t *contract.Terms) { t.AccountHeaders = append(t.AccountHeaders, "Authorization") })},
+	{"an answer that nobody has seen", "v1", "answers", keyed(func(t *contract.Terms) {
+		t.InFlightAnswers = []contract.Answer{{Status: http.StatusLocked}}
+	})},
+	{"an answer with another code", "payment", "answers", keyed(func(t *contract.Terms) {
+		t.RepeatAnswers = []contract.Answer{{Status: http.StatusConflict, Code: "exists"}}
+	})},
+	{"in flight, said as a mismatch is", "v1", "answers", keyed(func(t *contract.Terms) {
+		t.InFlightAnswers = t.MismatchAnswers
+	})},
+	{"no endpoints", "v1", "endpoints", listing()},
+	{"an endpoint that reads", "v1", "endpoints", listing(contract.Endpoint{Name: "read", Method: http.MethodGet, URL: "https://api.stripe.com/v1/balance"})},
+	{"an endpoint without a host", "v1", "endpoints", listing(contract.Endpoint{Name: "pay", Method: http.MethodPost, URL: "/v1/payments"})},
+	{"an endpoint without a name", "v1", "endpoints", listing(contract.Endpoint{Method: http.MethodPost, URL: "https://api.stripe.com/v1/payments"})},
+	{"an endpoint with a hole", "v1", "endpoints", listing(contract.Endpoint{Name: "pay", Method: http.MethodPost, URL: "https://api.stripe.com/v1/{account}"})},
 	{"a promise for reads", "v1", "least-promise", liar{terms: func(c contract.Call, t contract.Terms) contract.Terms {
 		if c.Request.Method == http.MethodGet {
 			return contract.Terms{KeyHeader: "Idempotency-Key", Repeat: contract.Replays, Retention: time.Hour, Sources: t.Sources}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +26,8 @@ var termsRules = []rule{
 	newRule("sources", "terms that promise anything name their sources, with the date each was read", 0, checkSources),
 	newRule("terms-pure", "terms depend on the request alone, and asking for them changes nothing", 0, checkTermsPure),
 	newRule("terms-agree", "terms do not contradict themselves", 0, checkTermsAgree),
+	newRule("answers", "each answer that the terms name is shown by an exchange, with an outcome that it can mean", 0, checkAnswers),
+	newRule("endpoints", "the endpoints that an adapter lists are examples of writes, with the terms of what they show", 0, checkEndpoints),
 	newRule("least-promise", "what the documents do not name is promised nothing: not a read, not another method or path", 0, checkLeastPromise),
 }
 
@@ -224,6 +228,65 @@ func checkLeastPromise(p *probe) {
 		c.Request.URL.Path, c.Request.URL.RawPath, c.Request.URL.RawQuery = path, "", ""
 		if promises(p.spec.Adapter.Terms(c)) {
 			p.failf("%s is promised something", where(c))
+		}
+	}
+}
+
+// checkAnswers looks for an exchange that shows each answer of the terms.
+func checkAnswers(p *probe) {
+	for _, c := range p.calls() {
+		t := p.spec.Adapter.Terms(c)
+		for _, says := range []struct {
+			what    string
+			answers []contract.Answer
+			not     []contract.Status
+		}{
+			{"a repeat", t.RepeatAnswers, []contract.Status{contract.NotExecuted, contract.Rejected}},
+			{"other parameters", t.MismatchAnswers, []contract.Status{contract.Succeeded, contract.Declined, contract.NotExecuted}},
+			{"a repeat in flight", t.InFlightAnswers, []contract.Status{contract.Succeeded, contract.Declined, contract.Rejected, contract.KeyReused}},
+		} {
+			for _, a := range says.answers {
+				if !p.shows(a, says.not) {
+					p.failf("%s: the terms say that %s gets %v, and no exchange shows it as such", where(c), says.what, a)
+				}
+			}
+		}
+	}
+}
+
+// shows reports whether an exchange shows an answer, other than with some statuses.
+func (p *probe) shows(a contract.Answer, not []contract.Status) bool {
+	return slices.ContainsFunc(p.exchanges, func(x Exchange) bool {
+		code := a.Code == "" || x.Outcome["code"] == a.Code || bytes.Contains(x.Reply.Body, []byte(strconv.Quote(a.Code))) ||
+			bytes.Contains(x.Reply.Body, []byte(":"+a.Code))
+		return x.Reply.StatusCode == a.Status && code && !x.states(not...)
+	})
+}
+
+// checkEndpoints looks at what an adapter lists, if it does.
+func checkEndpoints(p *probe) {
+	list, ok := p.spec.Adapter.(contract.Catalog)
+	if !ok {
+		return
+	}
+	all := list.Endpoints()
+	if len(all) == 0 {
+		p.failf("the adapter lists no endpoint")
+	}
+	for _, e := range all {
+		req, err := e.Request("k-1", 100)
+		switch {
+		case err != nil:
+			p.failf("%q: %v", e.Name, err)
+		case e.Name == "" || req.URL.Scheme != "https" || req.URL.Host == "" || !isWrite(req.Method):
+			p.failf("%q, %s %s: an endpoint has a name, and an example that is a write on the provider's own host", e.Name, e.Method, e.URL)
+		case strings.ContainsAny(req.URL.Path+req.URL.RawQuery, "{}"):
+			p.failf("%q: the example's URL has something that nothing is put in for", e.Name)
+		default:
+			c := p.freeze(req)
+			if t := p.spec.Adapter.Terms(c); promises(t) && len(t.Sources) == 0 {
+				p.failf("%q promises something, and names no source", e.Name)
+			}
 		}
 	}
 }

@@ -41,8 +41,7 @@ var sources = []contract.Source{ // the spec, the guide to keys, and Square's st
 }
 
 var notes = []string{
-	"How long a key is remembered is not published; Square's staff said so in October 2026.",
-	"What becomes of a failed request under its key, and what a repeat gets while the first request runs, is not documented.",
+	"That no retention is published was said by Square's staff in October 2026; in 2019 they said that keys do not expire as far as they know.",
 	"Other parameters under a used key are refused at CreatePayment; elsewhere this may vary, and the status is nowhere documented.",
 	"CancelPaymentByIdempotencyKey succeeds whether or not there is a payment, so it proves nothing and is not used.",
 	"A batch change of inventory was reported to be applied twice under one key, and its answer shows counts and not the change, so nothing is promised of it.",

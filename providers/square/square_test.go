@@ -162,6 +162,8 @@ func TestKeysByEndpoint(t *testing.T) {
 		assert.Equal(t, most, terms.KeyMaxLen, name)
 		assert.Equal(t, most > 0, terms.HonoursKeys(), name)
 		assert.Zero(t, terms.Retention, "none is published: %s", name)
+		assert.Equal(t, most > 0 && name != "create an order", terms.KeyRequired, name)
+		assert.Equal(t, name == pay, terms.Mismatch == contract.MismatchRefused, "elsewhere it may vary: %s", name)
 		if most > 0 {
 			assert.NotContains(t, scopes, terms.KeyScope)
 			scopes = append(scopes, terms.KeyScope)
@@ -183,8 +185,9 @@ func TestAnswerOfAnother(t *testing.T) {
 		`{"payment":{"id":"p1","status":"APPROVED","reference_id":"INV-2"}}`:                          contract.Duplicate,
 		`{"payment":{"id":"p1","status":"FAILED","amount_money":{"amount":101,"currency":"USD"}}}`:    contract.Declined,
 		`{"payment":{"id":"p1","status":"STATE_OF_TOMORROW"}}`:                                        contract.Unknown,
-		`{"payment":{"id":"p1"}}`:                     contract.Unknown,
-		`{"refund":{"id":"r1","status":"COMPLETED"}}`: contract.Unknown,
+		`{"payment":{"id":"p1"}}`:                        contract.Unknown,
+		`{"payment":[{"id":"p1","status":"COMPLETED"}]}`: contract.Unknown,
+		`{"refund":{"id":"r1","status":"COMPLETED"}}`:    contract.Unknown,
 		`{"payment":{"id":"p1","status":"COMPLETED"},"errors":[{"category":"API_ERROR","code":"OTHER"}]}`: contract.Unknown,
 		`{"payment":{"id":"p1","status":"COMPLETED"},"errors":"none"}`:                                    contract.Unknown,
 	} {
@@ -229,6 +232,7 @@ func TestParts(t *testing.T) {
 		{reply(200, `{"objects":[{"id":"I1"}],"errors":[{"category":"INVALID_REQUEST_ERROR","code":"INVALID_VALUE"}]}`), contract.Unknown},
 	} {
 		got := square.New(nil).Classify(batch, tt.reply)
+		assert.Empty(t, got.Resource, "several are no reference to one effect")
 		assert.Equal(t, tt.want, got.Status, "%s: %v", tt.reply.Body, got)
 	}
 }

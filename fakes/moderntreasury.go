@@ -144,7 +144,7 @@ func (p *modernTreasury) write(c *call, w mtWrite, path, of string) answer {
 			case w.keyless:
 				data["reverses_ledger_transaction_id"] = of
 			}
-			r := p.put(c, path, p.uuid(), data)
+			r := p.put(c, path, p.s.newUUID(), data)
 			p.record(c, r, "create", amount, in)
 			return jsonAnswer(http.StatusCreated, r.data)
 		}}
@@ -260,9 +260,6 @@ func (p *modernTreasury) record(c *call, r *mtResource, action string, amount in
 	p.s.record(c, Effect{Kind: r.data.str("object"), Action: action, Resource: r.id, Amount: amount,
 		Currency: strings.ToLower(r.data.str("currency")), Metadata: in.metadata()})
 }
-
-// uuid returns a random version 4 UUID.
-func (p *modernTreasury) uuid() string { return (&zepto{s: p.s}).uuid() }
 
 func (p *modernTreasury) throttled(*call) answer {
 	return mtError(http.StatusTooManyRequests, "too_many_requests", "")

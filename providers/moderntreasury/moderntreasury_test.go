@@ -2,6 +2,7 @@ package moderntreasury_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -124,6 +125,27 @@ func TestAnswerOfAnother(t *testing.T) {
 	assert.Equal(t, contract.Unknown, got.Status, "%v", got)
 	failed := strings.NewReplacer("approved", "failed", "100", "101").Replace(shown)
 	assert.Equal(t, contract.KeyReused, a.Classify(named(t), reply(201, failed)).Status, "another's failure says nothing of this one")
+}
+
+// What tells two operations apart where there is no one amount.
+func TestAnswerOfAnotherWithoutAnAmount(t *testing.T) {
+	const expect, giveBack = "expect a payment", "return an incoming payment"
+	for _, tt := range []struct {
+		name, body string
+		want       contract.Status
+	}{
+		{expect, `{"id":"e-1","object":"expected_payment","amount_lower_bound":100,"amount_upper_bound":100,"direction":"credit"}`, contract.Succeeded},
+		{expect, `{"id":"e-1","object":"expected_payment","amount_lower_bound":100,"amount_upper_bound":101,"direction":"credit"}`, contract.KeyReused},
+		{expect, `{"id":"e-1","object":"expected_payment","amount_lower_bound":99,"amount_upper_bound":100,"direction":"credit"}`, contract.KeyReused},
+		{giveBack, `{"id":"r-1","object":"return","returnable_id":"33333333-3333-4333-8333-333333333333"}`, contract.Succeeded},
+		{giveBack, `{"id":"r-1","object":"return","returnable_id":"43333333-3333-4333-8333-333333333333"}`, contract.KeyReused},
+		{giveBack, `{"id":"r-1","object":"return"}`, contract.Duplicate},
+		{"create a counterparty", `{"id":"c-1","object":"counterparty","name":"Test Payee "}`, contract.Succeeded},
+		{"create a counterparty", `{"id":"c-1","object":"counterparty","name":"Another"}`, contract.Duplicate},
+	} {
+		got := moderntreasury.New(nil).Classify(call(t, tt.name), reply(201, tt.body))
+		assert.Equal(t, tt.want, got.Status, "%s: %v", tt.body, got)
+	}
 }
 
 // The same through the loop, with the provider's own replays.
@@ -311,6 +333,11 @@ func TestFind(t *testing.T) {
 	}
 	so, _ = find(named(t), "[]")
 	assert.Empty(t, so.Resources)
+	for _, last := range []contract.Reply{reply(500, "["+shown+"]"), {StatusCode: 200, Body: []byte("[" + shown + "]"), Err: io.ErrUnexpectedEOF}, reply(200, shown)} {
+		_, so, err := moderntreasury.New(nil).Find(t.Context(), named(t), contract.Finding{}, &last)
+		assert.Error(t, err)
+		assert.Empty(t, so.Resources)
+	}
 	early := named(t)
 	early.FirstSent = time.Time{}
 	for _, c := range []contract.Call{call(t, order), call(t, "reverse a payment order", `{`, `{"external_id":"INV-1",`), early} {

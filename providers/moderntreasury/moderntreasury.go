@@ -53,6 +53,7 @@ var notes = []string{
 	"A 409 is also a conflict of the business at some endpoints, and nothing documented tells it from a request under way.",
 	"A repeat was reported to get 400 for its external_id in place of the first answer.",
 	"All POST requests are said to accept keys; the specification names none for reversals and partial posts of ledger transactions, so nothing is promised of those.",
+	"After an error the same key executes again: that the failed request did nothing is implied by the guide, which guarantees one effect and whose SDKs repeat a 5xx, and is not said.",
 	"How long a key may be is not documented.",
 	"The answers to a bulk request and to an asynchronous payment order show nothing that tells one from another, so those are not known here.",
 }

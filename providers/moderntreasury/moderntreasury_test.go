@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,11 +33,28 @@ func fake() contracttest.Fake {
 }
 
 func TestContract(t *testing.T) {
+	differ := []string{"create a payment order", "reverse a payment order", "post a ledger transaction", "reverse a ledger transaction", "change a payment order", "delete a counterparty"}
 	a := moderntreasury.New(nil)
 	for _, e := range a.Endpoints() {
+		if !slices.Contains(differ, e.Name) {
+			continue // promised what one of those is
+		}
 		t.Run(e.Name, func(t *testing.T) {
 			contracttest.Run(t, contracttest.Spec{Adapter: a, Request: e.Request, Fake: fake, Exchanges: os.DirFS("testdata")})
 		})
+	}
+}
+
+// Every example succeeds at the fake.
+func TestExamples(t *testing.T) {
+	for _, e := range moderntreasury.New(nil).Endpoints() {
+		client, err := retry.NewClient(moderntreasury.New(nil), &retry.Options{Transport: fakes.NewModernTreasury(nil).Transport()})
+		require.NoError(t, err)
+		r, err := e.Request("k-1", 100)
+		require.NoError(t, err)
+		result, err := client.Do(r.WithContext(contract.WithKey(t.Context(), "k-1")))
+		assert.NoError(t, err, "%s: %v", e.Name, result)
+		client.CloseIdleConnections()
 	}
 }
 

@@ -28,6 +28,28 @@ const maxDepth = 200
 // is cut, followed by more, not UTF-8, or ambiguous is an error; its text shows
 // nothing of the body.
 func DecodeObject(body []byte) (Object, error) {
+	v, err := decode(body)
+	o, ok := v.(Object)
+	if err == nil && !ok {
+		err = errors.New("not a JSON object")
+	}
+	return o, err
+}
+
+// DecodeList reads a body that is one JSON array and nothing else, as DecodeObject
+// reads an object: its objects are Objects.
+func DecodeList(body []byte) ([]any, error) {
+	v, err := decode(body)
+	list, ok := v.([]any)
+	if err == nil && !ok {
+		err = errors.New("not a JSON array")
+	}
+	return list, err
+}
+
+// decode reads a body that is one JSON value; where there is an error there is no
+// value.
+func decode(body []byte) (any, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("not UTF-8")
 	}
@@ -40,11 +62,7 @@ func DecodeObject(body []byte) (Object, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("more than one JSON value")
 	}
-	o, ok := v.(Object)
-	if !ok {
-		return nil, errors.New("not a JSON object")
-	}
-	return o, nil
+	return v, nil
 }
 
 func decodeValue(d *json.Decoder, depth int) (any, error) {

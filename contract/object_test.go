@@ -210,3 +210,14 @@ func TestScalar(t *testing.T) {
 		assert.False(t, ok, name)
 	}
 }
+
+func TestDecodeList(t *testing.T) {
+	got, err := contract.DecodeList([]byte(` [{"a":1.50},"x",[]] `))
+	require.NoError(t, err)
+	assert.Equal(t, []any{contract.Object{"a": json.Number("1.50")}, "x", []any{}}, got)
+	for _, body := range []string{"", "{}", "null", "[", "[1", "[]]", "[],1", "[] []", "[\"\xff\"]", `[{"a":1,"a":2}]`} {
+		list, err := contract.DecodeList([]byte(body))
+		assert.Error(t, err, body)
+		assert.Nil(t, list, body)
+	}
+}

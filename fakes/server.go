@@ -2,6 +2,7 @@ package fakes
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -233,6 +234,16 @@ func (s *Server) newID(prefix string, n int) string {
 		b = append(b, alphabet[s.rng.IntN(len(alphabet))])
 	}
 	return string(b)
+}
+
+// newUUID returns a random version 4 UUID. Callers hold s.mu.
+func (s *Server) newUUID() string {
+	var b [16]byte
+	for i := range b {
+		b[i] = byte(s.rng.UintN(256))
+	}
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 var _ http.Handler = (*Server)(nil)

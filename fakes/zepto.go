@@ -1,7 +1,6 @@
 package fakes
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -117,14 +116,7 @@ func (p *zepto) ref(prefix string) string {
 }
 
 // uuid returns a random version 4 UUID.
-func (p *zepto) uuid() string {
-	var b [16]byte
-	for i := range b {
-		b[i] = byte(p.s.rng.UintN(256))
-	}
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
+func (p *zepto) uuid() string { return p.s.newUUID() }
 
 // add stores a resource under its reference.
 func (p *zepto) add(c *call, kind, ref string, data map[string]any) *zeptoResource {

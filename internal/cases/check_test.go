@@ -91,7 +91,8 @@ func (s *told) status() contract.Status {
 	}
 	switch s.c.want.status {
 	case contract.Declined, contract.Rejected, contract.KeyReused:
-		if s.resp.StatusCode >= 400 {
+		// A decline may be a 2xx that says so in its body (Adyen, Square).
+		if s.resp.StatusCode >= 400 || s.lastOutcome().Status == s.c.want.status {
 			return s.c.want.status
 		}
 	}

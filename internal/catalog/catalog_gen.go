@@ -11,6 +11,10 @@ import (
 	ietfdata "github.com/idempact/idempact/providers/ietf/testdata"
 	"github.com/idempact/idempact/providers/increase"
 	increasedata "github.com/idempact/idempact/providers/increase/testdata"
+	"github.com/idempact/idempact/providers/moderntreasury"
+	moderntreasurydata "github.com/idempact/idempact/providers/moderntreasury/testdata"
+	"github.com/idempact/idempact/providers/square"
+	squaredata "github.com/idempact/idempact/providers/square/testdata"
 	"github.com/idempact/idempact/providers/stripe"
 	stripedata "github.com/idempact/idempact/providers/stripe/testdata"
 	"github.com/idempact/idempact/providers/zepto"
@@ -39,6 +43,20 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return increase.New(nil) },
 		Exchanges: increasedata.Exchanges,
 		Fake:      fakes.NewIncrease,
+	},
+	{
+		Name:      "moderntreasury",
+		Synopsis:  "Package moderntreasury encodes what Modern Treasury promises about repeated requests: a key for a day, under which the first successful answer comes back, whatever the repeat asks and wherever it asks it.",
+		New:       func() contract.Adapter { return moderntreasury.New(nil) },
+		Exchanges: moderntreasurydata.Exchanges,
+		Fake:      fakes.NewModernTreasury,
+	},
+	{
+		Name:      "square",
+		Synopsis:  "Package square encodes what Square promises about repeated requests: a key in the body, with a length for each endpoint, under which a repeat gets the first successful answer.",
+		New:       func() contract.Adapter { return square.New(nil) },
+		Exchanges: squaredata.Exchanges,
+		Fake:      fakes.NewSquare,
 	},
 	{
 		Name:      "stripe",

@@ -110,6 +110,13 @@ func (x Exchange) Call(a contract.Adapter) contract.Call {
 	return c
 }
 
+// Answers reports whether the exchange's reply is the given answer: its status, and its
+// code, if it has one, as the outcome's or anywhere in the body.
+func (x Exchange) Answers(a contract.Answer) bool {
+	return x.Reply.StatusCode == a.Status && (a.Code == "" || x.Outcome["code"] == a.Code ||
+		bytes.Contains(x.Reply.Body, []byte(strconv.Quote(a.Code))) || bytes.Contains(x.Reply.Body, []byte(":"+a.Code)))
+}
+
 // Check returns what the adapter makes of the exchange other than it says.
 func (x Exchange) Check(a contract.Adapter) error {
 	c := x.Call(a)

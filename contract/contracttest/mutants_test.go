@@ -269,11 +269,8 @@ var mutants = []mutant{
 	{"a key that promises nothing", "v1", "terms-agree", keyed(func(t *contract.Terms) { t.Repeat = contract.RepeatsNothing })},
 	{"lengths the wrong way round", "payto", "terms-agree", keyed(func(t *contract.Terms) { t.KeyMinLen, t.KeyMaxLen = 65, 64 })},
 	{"credentials that select the account", "v1", "terms-agree", terms(func(t *contract.Terms) { t.AccountHeaders = append(t.AccountHeaders, "Authorization") })},
-	{"an answer that nobody has seen", "v1", "answers", keyed(func(t *contract.Terms) {
-		t.InFlightAnswers = []contract.Answer{{Status: http.StatusLocked}}
-	})},
-	{"an answer with another code", "payment", "answers", keyed(func(t *contract.Terms) {
-		t.RepeatAnswers = []contract.Answer{{Status: http.StatusConflict, Code: "exists"}}
+	{"a repeat that is refused", "v1", "answers", keyed(func(t *contract.Terms) {
+		t.RepeatAnswers = []contract.Answer{{Status: http.StatusBadRequest, Code: "invalid_request_error"}}
 	})},
 	{"in flight, said as a mismatch is", "v1", "answers", keyed(func(t *contract.Terms) {
 		t.InFlightAnswers = t.MismatchAnswers

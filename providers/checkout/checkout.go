@@ -27,7 +27,7 @@ import (
 // Options are the choices of an Adapter. The zero value is fine.
 type Options struct {
 	Retention        time.Duration // for how long the account's keys are kept; 0 is the default, a day
-	SharedReferences bool          // operations may share a reference, so none is looked up by it
+	SharedReferences bool          // one reference may be several operations', so none is looked up by it
 }
 
 // Adapter is Checkout.com's contract. It is pure and safe for concurrent use.
@@ -88,7 +88,6 @@ type endpoint struct {
 
 const (
 	inFlight = 30 * time.Second // the wait before a repeat; guide
-	host     = "https://api.checkout.com/payments"
 	act      = `{"amount":{amount},"reference":"{order}"}`
 	undo     = `{"reference":"{order}"}`
 )
@@ -98,8 +97,8 @@ var endpoints = []endpoint{
 	{name: "request a payment or payout", url: "https://api.checkout.com/payments", id: "id", decides: true, makes: "payment", body: `{"source":{"type":"id","id":"src_wmlfc3zyhqzehihu7giusaaawu"},"amount":{amount},"currency":"EUR","reference":"{order}"}`},
 	{name: "capture", url: "https://api.checkout.com/payments/*/captures", id: "action_id", makes: "Capture", body: act},
 	{name: "refund", url: "https://api.checkout.com/payments/*/refunds", id: "action_id", makes: "Refund", body: act},
-	{name: "void", url: "https://api.checkout.com/payments/*/voids", id: "action_id", makes: "Void", body: `{"reference":"{order}"}`},
-	{name: "cancel", url: "https://api.checkout.com/payments/*/cancellations", id: "action_id", body: `{"reference":"{order}"}`},
+	{name: "void", url: "https://api.checkout.com/payments/*/voids", id: "action_id", makes: "Void", body: undo},
+	{name: "cancel", url: "https://api.checkout.com/payments/*/cancellations", id: "action_id", body: undo},
 	{name: "increase the authorisation", url: "https://api.checkout.com/payments/*/authorizations", id: "action_id", decides: true, makes: "Authorization", body: act},
 	{name: "transfer between accounts", url: "https://transfers.checkout.com/transfers", id: "id", body: `{"transfer_type":"commission","source":{"id":"ent_1","amount":{amount}},"destination":{"id":"ent_2"},"reference":"{order}"}`},
 }

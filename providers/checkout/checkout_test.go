@@ -188,9 +188,13 @@ func TestRetentionOfTheAccount(t *testing.T) {
 func TestFoundByReference(t *testing.T) {
 	entry := func(change string) string {
 		fields := map[string]any{"id": "pay_1", "requested_on": "2026-11-29T12:00:00.1234567Z", "amount": 100, "currency": "EUR", "reference": "ord-1", "approved": true, "status": "Captured"}
-		name, value, _ := strings.Cut(change, "=")
-		if change != "" {
-			fields[name] = any(value)
+		switch name, value, _ := strings.Cut(change, "="); {
+		case value == "absent":
+			delete(fields, name)
+		case value == "false":
+			fields[name] = false
+		case change != "":
+			fields[name] = value
 		}
 		b, err := json.Marshal(fields)
 		require.NoError(t, err)
@@ -201,6 +205,7 @@ func TestFoundByReference(t *testing.T) {
 		"": true, "currency=eur": true, "amount_requested=100": true, "status=Pending": true,
 		"reference=ord-2": false, "amount=101": false, "currency=USD": false, "amount_requested=101": false,
 		"status=Declined": false, "status=Voided": false, "status=Refunded": false, "status=": false,
+		"approved=false": false, "approved=absent": true, "reference=absent": false, "amount=absent": false,
 		"requested_on=2026-11-29T11:29:59Z": false, "requested_on=yesterday": false, "id=../pay_1": false,
 	} {
 		c := call(t, payments, order)
@@ -209,6 +214,14 @@ func TestFoundByReference(t *testing.T) {
 		require.NoError(t, err, change)
 		assert.Equal(t, found, len(so.Resources) == 1, change)
 		assert.False(t, so.Absent, change)
+	}
+	for kind, found := range map[string]bool{"Capture": true, "Refund": false, "Authorization": false} {
+		c := call(t, captures, part)
+		c.FirstSent = sent
+		action := fmt.Sprintf(`[{"id":"act_1","type":%q,"processed_on":"2026-11-29T12:31:00Z","amount":40,"approved":true,"reference":"cap-1"}]`, kind)
+		_, so, err := checkout.New(nil).Find(t.Context(), c, contract.Finding{}, &contract.Reply{StatusCode: 200, Body: []byte(action)})
+		require.NoError(t, err)
+		assert.Equal(t, found, len(so.Resources) == 1, kind)
 	}
 	for _, body := range []string{"", "{}", `{"data":{}}`, `{"data":[1]}`, `[1]`, `[]} {`, `[],"x":[]`, "<html>"} {
 		_, so, err := checkout.New(nil).Find(t.Context(), call(t, payments, order), contract.Finding{}, &contract.Reply{StatusCode: 200, Body: []byte(body)})

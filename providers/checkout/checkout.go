@@ -254,19 +254,18 @@ func (e endpoint) exists(x contract.Object) bool {
 	return x["approved"] != false && (x.Text("type") == e.makes || e.makes == "payment" && slices.Contains(live, x.Text("status")))
 }
 
-// entriesOf returns what a list shows: payments, or the bare list of actions.
+// entriesOf returns what a list shows: actions as a bare list, payments under "data".
 func entriesOf(r contract.Reply) (entries []contract.Object, ok bool) {
-	body, err := contract.DecodeObject(slices.Concat([]byte(`{"data":`), r.Body, []byte("}")))
-	alone, paged := len(body) == 1, body.Object("data")
-	if paged != nil {
-		body = paged
+	all, err := contract.DecodeList(r.Body)
+	if page, _ := contract.DecodeObject(r.Body); page["data"] != nil {
+		all, ok = page["data"].([]any)
 	}
-	all, ok := body["data"].([]any)
+	ok = (ok || err == nil) && r.Err == nil && r.StatusCode == http.StatusOK
 	for _, v := range all {
 		x, is := v.(contract.Object)
 		entries, ok = append(entries, x), ok && is
 	}
-	return entries, ok && alone && err == nil && r.Err == nil && r.StatusCode == http.StatusOK
+	return entries, ok
 }
 
 // ResolveRequest returns the GET of a payment. An action is only listed: a Duplicate.

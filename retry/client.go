@@ -68,9 +68,9 @@ func (c *Client) Do(req *http.Request) (*Result, error) {
 }
 
 // RoundTrip runs one operation for an SDK. It returns a response only where
-// nothing is in doubt: the provider's own for Succeeded, Declined, Rejected and
-// KeyReused, and the fetched resource for a duplicate that proved to be this
-// operation. Everything else is an *Error, so that no SDK takes a doubt for a
+// nothing is in doubt: the provider's own for Succeeded, Declined, and a Rejected or
+// KeyReused that is no 2xx, and the fetched resource for a duplicate that proved to
+// be this operation. Everything else is an *Error, so that no SDK takes a doubt for a
 // failure; so is a request that is refused before it is sent.
 //
 // A read passes through once, as in Do.
@@ -210,11 +210,18 @@ func (f *flight) err() error {
 
 // showable reports whether an SDK may decode the provider's own refusal: a reply
 // settled it, the last one, and no earlier one left a doubt. A redirect it may not
-// see: an http.Client would follow it with the payment.
+// see: an http.Client would follow it with the payment. A decline may be a 2xx that
+// says so in its body, where the provider's SDK looks for it; of a 2xx that shows
+// another request's payment no SDK could tell that it is not this one's.
 func (f *flight) showable() bool {
-	switch f.verdict.Status {
-	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.last.whole() && !redirects(f.last.head.StatusCode)
+	if f.verdict.Source != contract.FromReply || !f.last.whole() {
+		return false
+	}
+	switch status := f.last.head.StatusCode; f.verdict.Status {
+	case contract.Declined:
+		return !redirects(status)
+	case contract.Rejected, contract.KeyReused:
+		return status >= 400
 	default:
 		return false
 	}

@@ -77,6 +77,22 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestRefusedWithSuccess: a decline that comes with 2xx is the SDK's to read; another
+// request's answer is not, since it reads like a success.
+func TestRefusedWithSuccess(t *testing.T) {
+	for says, shown := range map[contract.Status]bool{contract.Declined: true, contract.Rejected: false, contract.KeyReused: false} {
+		virtual(t, func(t *testing.T) {
+			a := &stub{classify: func(contract.Call, contract.Reply) contract.Outcome { return contract.Outcome{Status: says} }}
+			c := newClient(t, newProvider(respond(200, `{"id":"p-1"}`)), a, nil)
+			resp, err := c.StandardClient().Do(payment(context.Background()))
+			assert.Equal(t, shown, resp != nil, says)
+			if !shown {
+				require.ErrorIs(t, err, says)
+			}
+		})
+	}
+}
+
 // TestRedirects: a redirect of a write is never followed, whatever the adapter
 // makes of it and whoever is on top.
 func TestRedirects(t *testing.T) {

@@ -258,7 +258,11 @@ func (p *probe) flown(name string, r contract.Reply) {
 		p.failf("%s: %v", name, result)
 	}
 	writes := s.writes()
-	switch asked := r.Wait(); {
+	asked := r.Wait()
+	if asked == 0 {
+		asked = p.terms.MinWait
+	}
+	switch {
 	case asked > shortest && (len(writes) != 1 || result.RetryAfter < asked):
 		p.failf("%s: the provider asks to wait %v; %d requests, and the verdict says %v", name, asked, len(writes), result.RetryAfter)
 	case asked <= shortest && len(writes) < 2:

@@ -200,8 +200,11 @@ func (s *told) checkWaits(p *problems) {
 		"stopped and handed back a wait of %v, asked were %v", s.verdict.RetryAfter, s.c.want.wait)
 }
 
-// asksToWait reports whether the reply has a header that may ask for a wait.
-func (r reply) asksToWait(t contract.Terms) bool { return len(r.waits(t)) > 0 }
+// asksToWait reports whether the reply has a header that may ask for a wait, or is an
+// answer in flight for which the documents do.
+func (r reply) asksToWait(t contract.Terms) bool {
+	return len(r.waits(t)) > 0 || t.MinWait > 0 && r.each == contract.InProgress
+}
 
 // waits returns the values of all headers that may ask for a wait.
 func (r reply) waits(t contract.Terms) (all []string) {

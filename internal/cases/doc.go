@@ -33,7 +33,7 @@
 //   - sends says how many sends there may and must be: "2", "2 to 4", "at most 4".
 //     Dials that failed count.
 //   - wait is what the first reply with Retry-After, or another header that the terms
-//     name for it, asks for, as understood.
+//     name for it, or an answer in flight with none, asks for, as understood.
 //   - key: kept says that all sends carry one key and one body.
 //   - debatable says that a good engineer could answer otherwise, and why. Where we
 //     do, want and the replies are ours, and given is the status that the case came

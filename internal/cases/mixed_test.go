@@ -28,7 +28,7 @@ func TestMixedStories(t *testing.T) {
 			}
 			call := newCall(c, a)
 			repeatable := call.Key != "" || a.Terms(call).Idempotent
-			c.want = foretell(c.replies, repeatable)
+			c.want = foretell(c.replies, repeatable, func(r reply) bool { return endsResending(a, call, r) })
 			for _, via := range []string{"Do", "StandardClient"} {
 				var found []string
 				synctest.Test(t, func(*testing.T) {
@@ -71,7 +71,7 @@ func pools(t *testing.T, cases []acceptanceCase) (all []acceptanceCase) {
 // foretell says what a story comes to: a doubt is settled only by an effect or a
 // decline, and is otherwise the strongest one seen; without one the last answer
 // holds. It ends where a resend is of no use, or would not be safe.
-func foretell(replies []reply, repeatable bool) want {
+func foretell(replies []reply, repeatable bool, final func(reply) bool) want {
 	doubts := []contract.Status{contract.InProgress, contract.Unknown, contract.KeySpent} // weakest first
 	doubt := -1
 	for n, r := range replies {
@@ -82,9 +82,7 @@ func foretell(replies []reply, repeatable bool) want {
 		case contract.Rejected, contract.KeyReused, contract.KeySpent:
 			ends = true
 		default:
-			for _, v := range r.values("Stripe-Should-Retry") {
-				ends = ends || strings.EqualFold(v, "false")
-			}
+			ends = ends || final(r)
 		}
 		doubt = max(doubt, slices.Index(doubts, r.each))
 		if !ends && (doubt < 0 || repeatable) {
@@ -97,6 +95,17 @@ func foretell(replies []reply, repeatable bool) want {
 		return w
 	}
 	return want{}
+}
+
+// endsResending reports whether a resend after the reply is of no use, or not safe, as
+// the adapter reads it.
+func endsResending(a contract.Adapter, c contract.Call, r reply) bool {
+	for _, given := range r.given() {
+		if a.Classify(c, given).NoResend {
+			return true
+		}
+	}
+	return false
 }
 
 func outline(replies []reply) string {

@@ -5,6 +5,10 @@ package catalog
 import (
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/providers/adyen"
+	adyendata "github.com/idempact/idempact/providers/adyen/testdata"
+	"github.com/idempact/idempact/providers/checkout"
+	checkoutdata "github.com/idempact/idempact/providers/checkout/testdata"
 	"github.com/idempact/idempact/providers/gocardless"
 	gocardlessdata "github.com/idempact/idempact/providers/gocardless/testdata"
 	"github.com/idempact/idempact/providers/ietf"
@@ -23,6 +27,20 @@ import (
 
 // Providers are all providers, in the order of their names.
 var Providers = []Provider{
+	{
+		Name:      "adyen",
+		Synopsis:  "Package adyen encodes what Adyen's Checkout API promises about repeated requests: a key in a header, kept for at least seven days for a whole company account, in one region; a repeat gets the first answer again.",
+		New:       func() contract.Adapter { return adyen.New(nil) },
+		Exchanges: adyendata.Exchanges,
+		Fake:      fakes.NewAdyen,
+	},
+	{
+		Name:      "checkout",
+		Synopsis:  "Package checkout encodes what Checkout.com promises about repeated requests: a key in a header, kept for a day if the answer was a 2xx, which a decline may be, too.",
+		New:       func() contract.Adapter { return checkout.New(nil) },
+		Exchanges: checkoutdata.Exchanges,
+		Fake:      fakes.NewCheckout,
+	},
 	{
 		Name:      "gocardless",
 		Synopsis:  "Package gocardless encodes what GoCardless promises about repeated requests: a creation whose key was used is never answered with the result, but with a 409 that names the resource.",

@@ -70,7 +70,7 @@ func (c *caller) die() {
 // audit asks for an operation that is remembered again, from new processes and with no
 // fault: soon, and when the provider has forgotten the key.
 func (op *operation) audit() {
-	if !op.Remembered || op.abandoned {
+	if !op.Remembered || op.abandoned || op.forgotten() {
 		return
 	}
 	_, soon := op.pace()
@@ -109,6 +109,8 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 		return 0, false
 	case c.sweeps && !c.died.Load():
 		return c.due(), t == nil || t.status.Effect() == contract.EffectMaybe
+	case t == nil && op.forgotten():
+		return 0, false
 	case t == nil:
 		c.process = nil
 		op.fake.Client().CloseIdleConnections()
@@ -122,8 +124,8 @@ func (c *caller) again(t *telling) (wait time.Duration, again bool) {
 	case contract.NotExecuted:
 		return wait, op.mayRepeat(wait, false)
 	case contract.Unknown:
-		if op.Unmarked && op.saved() {
-			return 0, false // whatever it does, it learns no more
+		if op.Unmarked && op.saved() || op.Volatile && (t.next != contract.Resend || op.forgotten()) {
+			return 0, false // whatever it does, it learns no more, or pays anew
 		}
 		return wait, op.mayRepeat(wait, true)
 	case contract.InProgress:
@@ -160,7 +162,7 @@ func (c *caller) call() *telling {
 	var alarm *contract.DuplicateEffectError
 	t := &telling{
 		caller: c.name, process: p, began: c.began, at: time.Now(), status: told(err), calls: c.calls,
-		wait: result.RetryAfter, resource: result.Resource, alarm: errors.As(err, &alarm),
+		wait: result.RetryAfter, next: result.Next(), resource: result.Resource, alarm: errors.As(err, &alarm),
 		effects: len(c.op.effects()),
 	}
 	c.op.end(p, t)

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -56,6 +57,7 @@ type telling struct {
 	at       time.Time
 	status   contract.Status
 	wait     time.Duration // for how long to stay away
+	next     contract.Step
 	resource string
 	alarm    bool
 	from, to int // the exchanges that it is about
@@ -180,6 +182,20 @@ func (op *operation) saved() bool {
 	return slices.ContainsFunc(op.exchanges, func(x *exchange) bool {
 		return x.event.does == fails || x.event.does == failsBefore
 	})
+}
+
+// forgotten reports whether nobody knows any more of an error that stays under no key:
+// its process died, or could not write it down. The next send may pay twice, and no
+// client could know.
+func (op *operation) forgotten() bool {
+	erred := op.Volatile && slices.ContainsFunc(op.fake.Requests(), func(r fakes.Request) bool {
+		return op.ours(r) && r.Method != http.MethodGet && r.Status >= 500
+	})
+	if !erred || !op.Remembered {
+		return erred
+	}
+	e, err := op.store.Get(context.Background(), op.id)
+	return err != nil || !e.Settled && !e.Verdict.NoResend
 }
 
 // mayRepeat says whether a caller may come again after the wait, given whether its

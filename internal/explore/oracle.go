@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/idempact/idempact/contract"
@@ -248,7 +249,7 @@ func (o *oracle) settled(t *telling) {
 			o.object("%c was told %q, and the key is young and bound to no error", t.caller, t.status)
 		}
 	default:
-		if !o.old(t) && !o.Keyless && !(o.Volatile && o.failed(t)) && !(o.Unmarked && o.saved()) {
+		if !o.old(t) && !o.Keyless && !(o.Volatile && o.failed()) && !(o.Unmarked && o.saved()) {
 			o.object("%c was left with %q after %d calls, and the key is young", t.caller, t.status, t.calls)
 		}
 	}
@@ -263,14 +264,12 @@ func (o *oracle) refused(t *telling) bool {
 	return false
 }
 
-// failed reports whether the provider answered with an error of its own.
-func (o *oracle) failed(t *telling) bool {
-	for _, x := range o.exchanges[t.from:t.to] {
-		if x.event.does == fails || x.event.does == failsBefore {
-			return true
-		}
-	}
-	return false
+// failed reports whether an answer came that is no success, and none that settles
+// anything: an error of the provider's, or of somebody on the way.
+func (o *oracle) failed() bool {
+	return slices.ContainsFunc(o.log, func(r fakes.Request) bool {
+		return r.Method != http.MethodGet && (r.Status/100 == 3 || r.Status == http.StatusForbidden || r.Status >= 500)
+	})
 }
 
 func (o *oracle) readFailed(t *telling) bool {

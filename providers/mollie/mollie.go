@@ -19,7 +19,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,16 +197,9 @@ func made(e endpoint, r contract.Reply) contract.Outcome {
 // fields are what a resource, of any kind, and the request for it have in common.
 var fields = []contract.Field{
 	{Path: "amount.value", Same: contract.SameDecimal, Need: contract.Required}, {Path: "amount.currency", Same: contract.SameFold, Need: contract.Required},
-	{Path: "description", Need: contract.IfAsked}, {Path: "metadata", Same: sameJSON, Need: contract.Required},
+	{Path: "description", Need: contract.IfAsked}, {Path: "metadata", Need: contract.Required},
 	{Path: "paymentId"}, {Path: "customerId"}, {Path: "mandateId"}, {Path: "sequenceType"}, {Path: "redirectUrl"},
 	{Path: "interval"}, {Path: "startDate"}, {Path: "source.id"}, {Path: "destination.id"}, {Path: "category"},
-}
-
-func sameJSON(want, got any) contract.Match {
-	if reflect.DeepEqual(want, got) && want != "" && !reflect.DeepEqual(want, contract.Object{}) {
-		return contract.Same
-	}
-	return contract.Differs
 }
 
 // read returns a GET in the mode and profile that the request's body named.
@@ -225,7 +217,7 @@ func (e endpoint) read(ctx context.Context, c contract.Call, path string, query 
 // equals all that was asked, metadata included: without, nothing tells it from another.
 func (*Adapter) Find(ctx context.Context, c contract.Call, so contract.Finding, last *contract.Reply) (*http.Request, contract.Finding, error) {
 	e, query := endpointOf(c), url.Values{"limit": {"250"}}
-	if c.FirstSent.IsZero() || !e.list || e.asked["metadata"] == nil {
+	if c.FirstSent.IsZero() || !e.list || e.asked.Text("metadata") == "" && len(e.asked.Object("metadata")) == 0 {
 		so.Reason = "no list shows what tells this request from an equal one"
 		return nil, so, nil
 	}

@@ -1,6 +1,7 @@
 package fakes
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -184,35 +185,39 @@ func mollieAmount(in params) (int64, bool) {
 	return n, err == nil && n > 0
 }
 
-// cancel is DELETE: 200 and what was cancelled, or 204 for a refund; once its state
-// does not allow it 422, 404 for a refund, 409 for a payout. Spec.
+// mollieTooLate is what a DELETE gets when the state of its resource forbids it; 404
+// for the others. Spec.
+var mollieTooLate = map[string]int{"payments": http.StatusUnprocessableEntity, "payouts": http.StatusConflict}
+
+// cancel is DELETE: 200 and what was cancelled, or 204 for a refund. Spec. An id that
+// ends with _1 names something that can be cancelled and came about elsewhere.
 func (p *mollie) cancel(seg []string) endpoint {
-	id, kind := seg[len(seg)-1], strings.TrimSuffix(seg[max(0, len(seg)-2)], "s")
-	r := p.find(kind, id)
-	if r == nil && strings.HasPrefix(id, map[string]string{"payment": "tr_", "refund": "re_", "subscription": "sub_", "payout": "payout_"}[kind]+"1") {
-		r = &mollieResource{kind: kind, data: map[string]any{"resource": kind, "id": id, "status": "open"}} // the examples'
+	plural, id := seg[max(0, len(seg)-2)], seg[len(seg)-1]
+	r := p.find(id)
+	if r == nil && strings.HasSuffix(id, "_1") {
+		kind := strings.TrimSuffix(plural, "s")
+		r = &mollieResource{kind: kind, data: map[string]any{"resource": kind, "id": id, "status": "pending"}}
 		p.made = append(p.made, r)
 	}
-	late := map[string]int{"payment": http.StatusUnprocessableEntity, "payout": http.StatusConflict}
 	switch {
-	case r == nil, r.data["status"] == "canceled" && late[kind] == 0:
+	case r == nil:
 		return invalid(mollieError(http.StatusNotFound, "No entity exists with this token", ""))
 	case !slices.Contains([]any{"open", "pending", "active", "requested"}, r.data["status"]):
-		return invalid(mollieError(late[kind], "It cannot be canceled in its current state", ""))
+		return invalid(mollieError(cmp.Or(mollieTooLate[plural], http.StatusNotFound), "It cannot be canceled in its current state", ""))
 	}
 	return endpoint{run: func(c *call) answer {
 		r.data["status"] = "canceled"
-		p.s.record(c, Effect{Kind: kind, Action: "cancel", Resource: id})
-		if kind == "refund" {
+		p.s.record(c, Effect{Kind: r.kind, Action: "cancel", Resource: id})
+		if r.kind == "refund" {
 			return answer{status: http.StatusNoContent}
 		}
 		return mollieAnswer(http.StatusOK, r.data)
 	}}
 }
 
-func (p *mollie) find(kind, id string) *mollieResource {
+func (p *mollie) find(id string) *mollieResource {
 	for _, r := range p.made {
-		if r.kind == kind && r.data["id"] == id {
+		if r.data["id"] == id {
 			return r
 		}
 	}
@@ -228,10 +233,8 @@ func (p *mollie) read(c *call, seg []string) answer {
 	}
 	kind, listed := mollieKinds[path]
 	if !listed || len(seg) == 4 || len(seg) == 2 && path != "connect/balance-transfers" {
-		for _, r := range p.made {
-			if r.data["id"] == seg[len(seg)-1] {
-				return mollieAnswer(http.StatusOK, r.data)
-			}
+		if r := p.find(seg[len(seg)-1]); r != nil {
+			return mollieAnswer(http.StatusOK, r.data)
 		}
 		return mollieError(http.StatusNotFound, "No entity exists with this token", "")
 	}
@@ -299,13 +302,11 @@ func (p *mollie) unavailable(*call) answer {
 func (p *mollie) finish(*call, *answer) {}
 
 func (p *mollie) setState(id, state string) bool {
-	for _, r := range p.made {
-		if r.data["id"] == id {
-			r.data["status"] = state
-			return true
-		}
+	r := p.find(id)
+	if r != nil {
+		r.data["status"] = state
 	}
-	return false
+	return r != nil
 }
 
 var _ provider = (*mollie)(nil)

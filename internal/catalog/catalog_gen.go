@@ -13,6 +13,8 @@ import (
 	increasedata "github.com/idempact/idempact/providers/increase/testdata"
 	"github.com/idempact/idempact/providers/moderntreasury"
 	moderntreasurydata "github.com/idempact/idempact/providers/moderntreasury/testdata"
+	"github.com/idempact/idempact/providers/mollie"
+	molliedata "github.com/idempact/idempact/providers/mollie/testdata"
 	"github.com/idempact/idempact/providers/square"
 	squaredata "github.com/idempact/idempact/providers/square/testdata"
 	"github.com/idempact/idempact/providers/stripe"
@@ -50,6 +52,13 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return moderntreasury.New(nil) },
 		Exchanges: moderntreasurydata.Exchanges,
 		Fake:      fakes.NewModernTreasury,
+	},
+	{
+		Name:      "mollie",
+		Synopsis:  "Package mollie encodes what Mollie's API v2 promises about repeated requests: every POST honours a key, for one hour, and a repeat gets the cached first answer with Idempotent-Replayed: true.",
+		New:       func() contract.Adapter { return mollie.New(nil) },
+		Exchanges: molliedata.Exchanges,
+		Fake:      fakes.NewMollie,
 	},
 	{
 		Name:      "square",

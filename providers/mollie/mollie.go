@@ -112,11 +112,10 @@ func (*Adapter) Terms(c contract.Call) contract.Terms {
 		Repeat: contract.Replays, ReplayMarker: "Idempotent-Replayed",
 		Mismatch: contract.MismatchRefused, MismatchAnswers: []contract.Answer{{Status: 400}},
 		InFlightAnswers: []contract.Answer{{Status: 409}}, WaitHeaders: []string{"Retry-After"}, Sources: sources,
-		Notes: []string{
-			"Whether an error is cached under its key is not said: only \"the initial response\" is.",
-			"A 400 for a used key and a 400 for a request that cannot be read differ in their text alone.",
-			"At refunds a 409 may also mean that an equal refund of the same payment was made within the hour.",
-		},
+		Notes: []string{"A 400 for a used key and a 400 for a request that cannot be read differ in their text alone."},
+	}
+	if e.kind == "refund" {
+		t.Notes = append(t.Notes, "A 409 may also mean that an equal refund of the same payment was made within the hour: its text alone tells.")
 	}
 	switch {
 	case e.method == http.MethodDelete: // "repeatable by nature": a second one finds nothing left

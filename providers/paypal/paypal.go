@@ -163,7 +163,7 @@ func decide(e endpoint, r contract.Reply, body contract.Object) contract.Outcome
 	case none:
 		return o
 	case r.StatusCode == e.bare && len(strings.TrimSpace(string(r.Body))) == 0:
-		return contract.Outcome{Status: contract.Succeeded, Resource: e.ref, Reason: "done; this answer shows no resource"}
+		return said(contract.Succeeded, "", "done; this answer shows no resource")
 	case r.StatusCode == http.StatusOK, r.StatusCode == http.StatusCreated:
 		o, whole := e.shown(body)
 		if o.Status == contract.Succeeded && !whole && e.path == orders && r.StatusCode == http.StatusOK {

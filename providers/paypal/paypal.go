@@ -61,10 +61,9 @@ const (
 	orders, payments = "/v2/checkout/orders", "/v2/payments/"
 	batches, tokens  = "/v1/payments/payouts", "/v3/vault/payment-tokens"
 	day, vault       = 24 * time.Hour, 3 * time.Hour
-	value            = `{"amount":{"currency_code":"USD","value":"{decimal}"}}`
-	unit             = `{"intent":"CAPTURE","purchase_units":[{"reference_id":"{order}","amount":{"currency_code":"USD","value":"{decimal}"}}]}`
+	value            = `"amount":{"currency_code":"USD","value":"{decimal}"}}`
+	unit             = `{"intent":"CAPTURE","purchase_units":[{"reference_id":"{order}",` + value + `]}`
 	batch            = `{"sender_batch_header":{"sender_batch_id":"{key}"},"items":[{"recipient_type":"PAYPAL_ID","receiver":"EXAMPLE","amount":{"currency":"USD","value":"{decimal}"}}]}`
-	token            = `{"payment_source":{"token":{"id":"EXAMPLE","type":"SETUP_TOKEN"}}}`
 )
 
 // endpoints are those of the specifications that move money, hold it or free it.
@@ -72,12 +71,12 @@ var endpoints = []endpoint{
 	{name: "create an order", path: orders, get: orders, stored: 6 * time.Hour, states: "CREATED SAVED APPROVED PAYER_ACTION_REQUIRED COMPLETED", body: unit},
 	{name: "capture an order", path: orders + "/*/capture", get: orders, stored: 6 * time.Hour, acts: true, states: "COMPLETED", done: "ORDER_ALREADY_CAPTURED", body: `{}`},
 	{name: "authorize an order", path: orders + "/*/authorize", get: orders, stored: 6 * time.Hour, acts: true, states: "COMPLETED", done: "ORDER_ALREADY_AUTHORIZED", body: `{}`},
-	{name: "capture an authorization", path: payments + "authorizations/*/capture", get: payments + "captures", stored: 45 * day, states: "COMPLETED PENDING PARTIALLY_REFUNDED REFUNDED", refused: "DECLINED", done: "AUTHORIZATION_ALREADY_CAPTURED", body: value},
-	{name: "refund a capture", path: payments + "captures/*/refund", get: payments + "refunds", stored: 45 * day, states: "COMPLETED PENDING", refused: "FAILED CANCELLED", done: "CAPTURE_FULLY_REFUNDED", body: value},
-	{name: "authorize again", path: payments + "authorizations/*/reauthorize", get: payments + "authorizations", stored: 45 * day, states: "CREATED PENDING CAPTURED PARTIALLY_CAPTURED VOIDED", refused: "DENIED", body: value},
+	{name: "capture an authorization", path: payments + "authorizations/*/capture", get: payments + "captures", stored: 45 * day, states: "COMPLETED PENDING PARTIALLY_REFUNDED REFUNDED", refused: "DECLINED", done: "AUTHORIZATION_ALREADY_CAPTURED", body: "{" + value},
+	{name: "refund a capture", path: payments + "captures/*/refund", get: payments + "refunds", stored: 45 * day, states: "COMPLETED PENDING", refused: "FAILED CANCELLED", done: "CAPTURE_FULLY_REFUNDED", body: "{" + value},
+	{name: "authorize again", path: payments + "authorizations/*/reauthorize", get: payments + "authorizations", stored: 45 * day, states: "CREATED PENDING CAPTURED PARTIALLY_CAPTURED VOIDED", refused: "DENIED", body: "{" + value},
 	{name: "void an authorization", path: payments + "authorizations/*/void", get: payments + "authorizations", acts: true, states: "VOIDED", done: "PREVIOUSLY_VOIDED", bare: 204},
 	{name: "pay out a batch", path: batches, get: batches, stored: 30 * day, states: "PENDING PROCESSING SUCCESS", refused: "DENIED", body: batch},
-	{name: "save a payment method", path: tokens, get: tokens, stored: vault, body: token},
+	{name: "save a payment method", path: tokens, get: tokens, stored: vault, body: `{"payment_source":{"token":{"id":"EXAMPLE","type":"SETUP_TOKEN"}}}`},
 }
 
 func endpointOf(c contract.Call) endpoint {
@@ -113,8 +112,7 @@ func (*Adapter) Terms(c contract.Call) contract.Terms {
 		t.Mismatch, t.LookUp = contract.MismatchIgnored, contract.LookUpByReference
 		t.Notes = []string{"PayPal-Request-Id is documented here too, and has been seen to let a batch through twice."}
 	case e.stored > 0:
-		t.KeyHeader, t.KeyMaxLen = "PayPal-Request-Id", 38 // the specifications allow more, and the guide for all APIs does not
-		t.Retention, t.Repeat = e.stored, contract.ReturnsCurrent
+		t.KeyHeader, t.KeyMaxLen, t.Retention, t.Repeat = "PayPal-Request-Id", 38, e.stored, contract.ReturnsCurrent // 38: the guide for all APIs
 		t.KeyRequired = e.asked["payment_source"] != nil // which makes an order a single step
 		t.Notes = []string{"Of two simultaneous requests with one id the second may fail, and how is not said for all."}
 		switch e.stored {
@@ -287,7 +285,7 @@ func (*Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contract.
 	out := contract.Outcome{Status: contract.Duplicate, Resource: o.Resource, State: o.State, Code: o.Code, Source: contract.FromLookUp,
 		Reason: "the resource could not be read, or is not the one that was asked for"}
 	switch {
-	case err != nil || r.Err != nil || r.StatusCode != http.StatusOK || got.Resource != o.Resource:
+	case err != nil || r.Err != nil || r.StatusCode != http.StatusOK || got.Resource != o.Resource: // as it was
 	case got.Status == contract.Succeeded && whole, got.Status == contract.KeyReused && e.path == batches:
 		out.Status, out.State, out.Reason = got.Status, got.State, got.Reason
 	default:

@@ -51,13 +51,12 @@ func once(e contract.Endpoint) func(string, int64) (*http.Request, error) {
 
 func TestContract(t *testing.T) {
 	for name, request := range map[string]func(string, int64) (*http.Request, error){
-		"order":           endpoint(t, "create an order").Request,
-		"capture":         once(endpoint(t, "capture an order")),
-		"refund":          endpoint(t, "refund a capture").Request,
-		"payout":          endpoint(t, "pay out a batch").Request,
-		"void, keyless":   once(endpoint(t, "void an authorization")),
-		"payment method":  endpoint(t, "save a payment method").Request,
-		"authorize again": endpoint(t, "authorize again").Request,
+		"order":          endpoint(t, "create an order").Request,
+		"capture":        once(endpoint(t, "capture an order")),
+		"refund":         endpoint(t, "refund a capture").Request,
+		"payout":         endpoint(t, "pay out a batch").Request,
+		"void, keyless":  once(endpoint(t, "void an authorization")),
+		"payment method": endpoint(t, "save a payment method").Request,
 	} {
 		t.Run(name, func(t *testing.T) {
 			contracttest.Run(t, contracttest.Spec{

@@ -51,7 +51,7 @@ func TestAnHourIsShort(t *testing.T) {
 	play(t, func(t *testing.T, server *fakes.Server, client *retry.Client) {
 		_, err := client.Do(request(t, "create a payment", "key-other", "another order"))
 		require.NoError(t, err)
-		server.Script(fakes.LoseReply, fakes.Throttle(50*time.Minute))
+		server.Script(fakes.LoseReply, fakes.Throttle(61*time.Minute))
 		result, err := client.Do(request(t, "create a payment", "key-1", "order-1"))
 		require.NoError(t, err, result)
 		effects := server.Effects()
@@ -143,6 +143,13 @@ func TestWhatIsFoundInAList(t *testing.T) {
 	assert.Nil(t, req, "the rest is older still")
 	_, req = find(c, list("https://api.mollie.com/v2/payments?from=../x", entry("tr_1")))
 	assert.Nil(t, req)
+
+	_, found1, err := a.Find(context.Background(), c, contract.Finding{Cursor: "tr_9"}, list("https://api.mollie.com/v2/payments?from=tr_9", entry("tr_1")))
+	require.NoError(t, err)
+	assert.Equal(t, "tr_9", found1.Cursor)
+	again, _, err := a.Find(context.Background(), c, found1, list("https://api.mollie.com/v2/payments?from=tr_9", entry("tr_1")))
+	require.NoError(t, err)
+	assert.Nil(t, again, "a page that leads to itself is the last one")
 
 	oauth := c
 	oauth.Body = bytes.Replace(c.Body, []byte(`{"amount"`), []byte(`{"testmode":true,"profileId":"pfl_1","amount"`), 1)

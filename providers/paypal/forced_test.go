@@ -216,6 +216,29 @@ func TestPayoutsGoByTheirBatchId(t *testing.T) {
 	assert.Equal(t, contract.Unknown, hostile.Status, "%v", hostile)
 }
 
+// What a fetch does not show whole is not confirmed: a page of a batch, a bare order.
+func TestFetchShowsAll(t *testing.T) {
+	a := paypal.New(nil)
+	resolve := func(name, ref, body string) contract.Status {
+		c := call(t, name, "key-1")
+		if name == "pay out a batch" {
+			c.Body = []byte(strings.Replace(string(c.Body), `"items":[`, `"items":[{"receiver":"OTHER","amount":{"currency":"USD","value":"1.00"}},`, 1))
+		}
+		return a.ClassifyResolve(c, contract.Outcome{Status: contract.Duplicate, Resource: ref}, contract.Reply{StatusCode: 200, Body: []byte(body), Sent: true}).Status
+	}
+	const (
+		head  = `{"batch_header":{"payout_batch_id":"PB1","batch_status":"SUCCESS","sender_batch_header":{"sender_batch_id":"key-1"}},"items":[`
+		one   = `{"payout_item":{"receiver":"EXAMPLE","amount":{"currency":"USD","value":"25.00"}}}`
+		other = `{"payout_item":{"receiver":"OTHER","amount":{"currency":"USD","value":"1.00"}}}`
+	)
+	assert.Equal(t, contract.Succeeded, resolve("pay out a batch", "PB1", head+one+`,`+other+`]}`))
+	assert.Equal(t, contract.Duplicate, resolve("pay out a batch", "PB1", head+one+`]}`))
+	assert.Equal(t, contract.Duplicate, resolve("pay out a batch", "PB1", head+`]}`))
+	assert.Equal(t, contract.KeyReused, resolve("pay out a batch", "PB1", head+one+`,`+one+`,`+other+`]}`))
+	assert.Equal(t, contract.Duplicate, resolve("create an order", "O1", `{"id":"O1","status":"CREATED"}`))
+	assert.Equal(t, contract.Duplicate, resolve("create an order", "O1", `{"id":"O2","status":"CREATED"}`))
+}
+
 // A void honours no id: it is sent once, and what was voided before is seen.
 func TestVoidIsKeyless(t *testing.T) {
 	play(t, func(t *testing.T, server *fakes.Server, client *retry.Client) {

@@ -112,9 +112,9 @@ func (*Adapter) Terms(c contract.Call) contract.Terms {
 		t.Mismatch, t.LookUp = contract.MismatchIgnored, contract.LookUpByReference
 		t.Notes = []string{"PayPal-Request-Id is documented here too, and has been seen to let a batch through twice."}
 	case e.stored > 0:
-		t.KeyHeader, t.KeyMaxLen, t.Retention, t.Repeat = "PayPal-Request-Id", 38, e.stored, contract.ReturnsCurrent // 38: the guide for all APIs
+		t.KeyHeader, t.KeyMaxLen, t.Retention, t.Repeat = "PayPal-Request-Id", 38, e.stored, contract.ReturnsCurrent
 		t.KeyRequired = e.asked["payment_source"] != nil // which makes an order a single step
-		t.Notes = []string{"Of two simultaneous requests with one id the second may fail, and how is not said for all."}
+		t.Notes = []string{"Of two simultaneous requests with one id the second may fail, and how is not said for all.", "The specifications allow longer ids than the general guide."}
 		switch e.stored {
 		case vault:
 			t.KeyRequired, t.Mismatch, t.MismatchAnswers = true, contract.MismatchRefused, []contract.Answer{{Status: 422, Code: "PAYPAL_REQUEST_ID_PREVIOUSLY_USED"}}

@@ -118,8 +118,15 @@ func (c *Comparison) CompareList(fields []Field, path string, asked, shown Objec
 	case len(have) < len(all):
 		c.Unseen = append(c.Unseen, path)
 	}
-	left := slices.Clone(all)
-	for _, h := range have {
+	left, rest := slices.Clone(all), []Object(nil)
+	for _, h := range have { // those that are equal find each other first
+		if i := slices.IndexFunc(left, func(w Object) bool { return Compare(fields, w, h).Equal() }); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		} else {
+			rest = append(rest, h)
+		}
+	}
+	for _, h := range rest {
 		fits := func(w Object) bool { return len(Compare(fields, w, h).Different) == 0 }
 		i := slices.IndexFunc(left, fits)
 		switch {

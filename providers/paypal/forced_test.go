@@ -232,6 +232,9 @@ func TestFetchShowsAll(t *testing.T) {
 		other = `{"payout_item":{"receiver":"OTHER","amount":{"currency":"USD","value":"1.00"}}}`
 	)
 	assert.Equal(t, contract.Succeeded, resolve("pay out a batch", "PB1", head+one+`,`+other+`]}`))
+	assert.Equal(t, contract.Succeeded, resolve("pay out a batch", "PB1",
+		head+one+`,`+other+`],"links":[{"rel":"self","href":"https://api-m.paypal.com/v1/payments/payouts/PB1?page=1"}]}`))
+	assert.Equal(t, contract.Duplicate, resolve("pay out a batch", "PB1", head+strings.Replace(one, "EXAMPLE", "example", 1)+`,`+other+`]}`), "in another spelling")
 	assert.Equal(t, contract.Duplicate, resolve("pay out a batch", "PB1", head+one+`]}`))
 	assert.Equal(t, contract.Duplicate, resolve("pay out a batch", "PB1", head+`]}`))
 	assert.Equal(t, contract.KeyReused, resolve("pay out a batch", "PB1", head+one+`,`+one+`,`+other+`]}`))

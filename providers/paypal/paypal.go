@@ -222,7 +222,7 @@ func (e endpoint) shown(body contract.Object) (o contract.Outcome, whole bool) {
 	id := cmp.Or(body.Text("batch_header.payout_batch_id"), body.Text("id"))
 	state := contract.Word(cmp.Or(body.Text("batch_header.batch_status"), body.Text("status")))
 	elsewhere := slices.ContainsFunc(body.Objects("links"), func(link contract.Object) bool {
-		return link.Text("rel") == "self" && !strings.HasSuffix(link.Text("href"), e.get+"/"+id)
+		return link.Text("rel") == "self" && !strings.Contains(link.Text("href")+"?", e.get+"/"+id+"?")
 	})
 	is := contract.Compare(fields, e.asked, body)
 	is.CompareList(fields, "purchase_units", e.asked, body)
@@ -262,7 +262,7 @@ var fields = []contract.Field{
 	{Path: "amount.value", Also: "payout_item.amount.value", Same: contract.SameDecimal, Need: contract.IfAsked},
 	{Path: "amount.currency_code", Same: contract.SameFold, Need: contract.IfAsked},
 	{Path: "amount.currency", Also: "payout_item.amount.currency", Same: contract.SameFold, Need: contract.IfAsked},
-	{Path: "receiver", Also: "payout_item.receiver", Need: contract.IfAsked},
+	{Path: "receiver", Also: "payout_item.receiver", Same: contract.SameWording, Need: contract.IfAsked}, // may come in another spelling
 	{Path: "sender_batch_header.sender_batch_id", Also: "batch_header.sender_batch_header.sender_batch_id", Need: contract.IfAsked},
 	{Path: "intent"}, {Path: "invoice_id"}, {Path: "custom_id"}, {Path: "reference_id"},
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -102,6 +103,42 @@ func (f Field) difference(want, got any) string {
 		return "another " + f.Path + " than was asked"
 	}
 	return fmt.Sprintf("%s %s where %s was asked", f.Path, b, a)
+}
+
+// CompareList adds to c the comparison of the objects of a list, in any order. A list
+// that shows fewer than were asked may go on elsewhere; more are another request's, and
+// so is one that equals none of those that were asked.
+func (c *Comparison) CompareList(fields []Field, path string, asked, shown Object) {
+	all, have := asked.Objects(path), shown.Objects(path)
+	switch {
+	case len(all) == 0:
+		return
+	case len(have) > len(all):
+		c.Different = append(c.Different, "more "+path+" than were asked")
+	case len(have) < len(all):
+		c.Unseen = append(c.Unseen, path)
+	}
+	left, rest := slices.Clone(all), []Object(nil)
+	for _, h := range have { // those that are equal find each other first
+		if i := slices.IndexFunc(left, func(w Object) bool { return Compare(fields, w, h).Equal() }); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		} else {
+			rest = append(rest, h)
+		}
+	}
+	for _, h := range rest {
+		fits := func(w Object) bool { return len(Compare(fields, w, h).Different) == 0 }
+		i := slices.IndexFunc(left, fits)
+		switch {
+		case i >= 0:
+			c.Unseen = append(c.Unseen, Compare(fields, left[i], h).Unseen...)
+			left = slices.Delete(left, i, i+1)
+		case slices.ContainsFunc(all, fits):
+			c.Unseen = append(c.Unseen, path) // in another order it might have found its own
+		default:
+			c.Different = append(c.Different, "other "+path+" than were asked")
+		}
+	}
 }
 
 // Resolve says in o, a Duplicate, what the comparison proves of its resource: it is

@@ -89,3 +89,37 @@ func TestCompare(t *testing.T) {
 		assert.Equal(t, c.status == contract.Succeeded, is.Equal(), name)
 	}
 }
+
+func TestCompareList(t *testing.T) {
+	fields := []contract.Field{{Path: "amount", Need: contract.IfAsked}, {Path: "to", Same: contract.SameWording}}
+	read := func(body string) contract.Object {
+		o, err := contract.DecodeObject([]byte(body))
+		require.NoError(t, err)
+		return o
+	}
+	asked := read(`{"items":[{"amount":1,"to":"a"},{"amount":2,"to":"b"}]}`)
+	for shown, want := range map[string]contract.Comparison{
+		`{"items":[{"amount":2,"to":"b"},{"amount":1,"to":"a"}]}`: {},
+		`{"items":[{"amount":1},{"amount":2}]}`:                   {},
+		`{"items":[{"amount":1,"to":"b"},{"amount":2,"to":"b"}]}`: {Unseen: []string{"to"}},
+		`{"items":[{"amount":1,"to":"a"},{"amount":3,"to":"b"}]}`: {Different: []string{"other items than were asked"}},
+		`{"items":[{"amount":1,"to":"a"},{"amount":1,"to":"a"}]}`: {Unseen: []string{"items"}},
+		`{"items":[{"amount":1,"to":"a"}]}`:                       {Unseen: []string{"items"}},
+		`{"items":[{"amount":1,"to":"a"},{"to":"b"}]}`:            {Unseen: []string{"amount"}},
+		`{"items":[{"amount":1},{"amount":2},{"amount":3}]}`:      {Different: []string{"more items than were asked", "other items than were asked"}},
+		`{"items":[7]}`: {Unseen: []string{"items", "amount"}},
+		`{}`:            {Unseen: []string{"items"}},
+	} {
+		var is contract.Comparison
+		is.CompareList(fields, "items", asked, read(shown))
+		assert.Equal(t, want, is, shown)
+	}
+	equal := read(`{"items":[{"amount":1,"to":"a"},{"amount":1,"to":"b"}]}`)
+	var swapped contract.Comparison
+	swapped.CompareList(fields, "items", equal, read(`{"items":[{"amount":1,"to":"b"},{"amount":1,"to":"a"}]}`))
+	assert.True(t, swapped.Equal(), "%v", swapped)
+	var is contract.Comparison
+	is.CompareList(fields, "items", contract.Object{}, asked)
+	assert.True(t, is.Equal(), "nothing was asked")
+	assert.Len(t, asked.Objects("items"), 2, "and nothing is changed")
+}

@@ -158,6 +158,17 @@ func (o Object) List(path string) []any {
 	return v
 }
 
+// Objects returns the objects of the list at a dotted path. What is no object is an
+// empty one, so that the length is the list's.
+func (o Object) Objects(path string) []Object {
+	var all []Object
+	for _, v := range o.List(path) {
+		x, _ := v.(Object)
+		all = append(all, x)
+	}
+	return all
+}
+
 // Text returns the string at a dotted path, or "" if there is none or it is not a
 // string.
 func (o Object) Text(path string) string {

@@ -17,6 +17,10 @@ import (
 	increasedata "github.com/idempact/idempact/providers/increase/testdata"
 	"github.com/idempact/idempact/providers/moderntreasury"
 	moderntreasurydata "github.com/idempact/idempact/providers/moderntreasury/testdata"
+	"github.com/idempact/idempact/providers/mollie"
+	molliedata "github.com/idempact/idempact/providers/mollie/testdata"
+	"github.com/idempact/idempact/providers/paypal"
+	paypaldata "github.com/idempact/idempact/providers/paypal/testdata"
 	"github.com/idempact/idempact/providers/square"
 	squaredata "github.com/idempact/idempact/providers/square/testdata"
 	"github.com/idempact/idempact/providers/stripe"
@@ -68,6 +72,20 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return moderntreasury.New(nil) },
 		Exchanges: moderntreasurydata.Exchanges,
 		Fake:      fakes.NewModernTreasury,
+	},
+	{
+		Name:      "mollie",
+		Synopsis:  "Package mollie encodes what Mollie's API v2 promises about repeated requests: every POST honours a key, for one hour, and a repeat gets the cached first answer with Idempotent-Replayed: true.",
+		New:       func() contract.Adapter { return mollie.New(nil) },
+		Exchanges: molliedata.Exchanges,
+		Fake:      fakes.NewMollie,
+	},
+	{
+		Name:      "paypal",
+		Synopsis:  "Package paypal encodes what PayPal's Orders v2, Payments v2, Payouts v1 and Vault v3 promise about repeated requests: a repeat gets the current state of what the first one made, unmarked, for as long as the API stores the PayPal-Request-Id.",
+		New:       func() contract.Adapter { return paypal.New(nil) },
+		Exchanges: paypaldata.Exchanges,
+		Fake:      fakes.NewPayPal,
 	},
 	{
 		Name:      "square",

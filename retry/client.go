@@ -71,7 +71,8 @@ func (c *Client) Do(req *http.Request) (*Result, error) {
 // nothing is in doubt: the provider's own for Succeeded, Declined, Rejected and
 // KeyReused, and the fetched resource for a duplicate that proved to be this
 // operation. Everything else is an *Error, so that no SDK takes a doubt for a
-// failure; so is a request that is refused before it is sent.
+// failure, or another request's success for its own; so is a request that is refused
+// before it is sent.
 //
 // A read passes through once, as in Do.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -210,11 +211,18 @@ func (f *flight) err() error {
 
 // showable reports whether an SDK may decode the provider's own refusal: a reply
 // settled it, the last one, and no earlier one left a doubt. A redirect it may not
-// see: an http.Client would follow it with the payment.
+// see: an http.Client would follow it with the payment. Nor the answer of another
+// request that comes with 2xx, which says of itself that it is a success; a decline
+// that does says that it is none.
 func (f *flight) showable() bool {
+	if f.verdict.Source != contract.FromReply || !f.last.whole() {
+		return false
+	}
 	switch f.verdict.Status {
-	case contract.Declined, contract.Rejected, contract.KeyReused:
-		return f.verdict.Source == contract.FromReply && f.last.whole() && !redirects(f.last.head.StatusCode)
+	case contract.Declined:
+		return !redirects(f.last.head.StatusCode)
+	case contract.Rejected, contract.KeyReused:
+		return f.last.head.StatusCode >= 400
 	default:
 		return false
 	}

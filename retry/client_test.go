@@ -77,6 +77,28 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestAnothersSuccess: the answer of another request that comes with 2xx is no response
+// to an SDK, which would take it for its own success; a decline says that it is none.
+func TestAnothersSuccess(t *testing.T) {
+	for _, says := range []contract.Status{contract.Declined, contract.Rejected, contract.KeyReused} {
+		virtual(t, func(t *testing.T) {
+			a := &stub{classify: func(contract.Call, contract.Reply) contract.Outcome { return contract.Outcome{Status: says} }}
+			c := newClient(t, newProvider(respond(200, `{"state":"refused"}`)), a, nil)
+			resp, err := c.StandardClient().Do(payment(context.Background()))
+			if says == contract.Declined {
+				require.NoError(t, err)
+				assert.Equal(t, 200, resp.StatusCode)
+				return
+			}
+			assert.Nil(t, resp)
+			require.ErrorIs(t, err, says)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			assert.Equal(t, `{"state":"refused"}`, string(e.Body), "for those who know the provider's shape")
+		})
+	}
+}
+
 // TestRedirects: a redirect of a write is never followed, whatever the adapter
 // makes of it and whoever is on top.
 func TestRedirects(t *testing.T) {

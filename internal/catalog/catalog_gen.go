@@ -13,6 +13,8 @@ import (
 	increasedata "github.com/idempact/idempact/providers/increase/testdata"
 	"github.com/idempact/idempact/providers/moderntreasury"
 	moderntreasurydata "github.com/idempact/idempact/providers/moderntreasury/testdata"
+	"github.com/idempact/idempact/providers/revolut"
+	revolutdata "github.com/idempact/idempact/providers/revolut/testdata"
 	"github.com/idempact/idempact/providers/square"
 	squaredata "github.com/idempact/idempact/providers/square/testdata"
 	"github.com/idempact/idempact/providers/stripe"
@@ -50,6 +52,13 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return moderntreasury.New(nil) },
 		Exchanges: moderntreasurydata.Exchanges,
 		Fake:      fakes.NewModernTreasury,
+	},
+	{
+		Name:      "revolut",
+		Synopsis:  "Package revolut encodes what Revolut's Business API promises about repeated requests.",
+		New:       func() contract.Adapter { return revolut.New(nil) },
+		Exchanges: revolutdata.Exchanges,
+		Fake:      fakes.NewRevolut,
 	},
 	{
 		Name:      "square",

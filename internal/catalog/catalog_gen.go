@@ -13,6 +13,8 @@ import (
 	increasedata "github.com/idempact/idempact/providers/increase/testdata"
 	"github.com/idempact/idempact/providers/moderntreasury"
 	moderntreasurydata "github.com/idempact/idempact/providers/moderntreasury/testdata"
+	"github.com/idempact/idempact/providers/razorpay"
+	razorpaydata "github.com/idempact/idempact/providers/razorpay/testdata"
 	"github.com/idempact/idempact/providers/revolut"
 	revolutdata "github.com/idempact/idempact/providers/revolut/testdata"
 	"github.com/idempact/idempact/providers/square"
@@ -52,6 +54,13 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return moderntreasury.New(nil) },
 		Exchanges: moderntreasurydata.Exchanges,
 		Fake:      fakes.NewModernTreasury,
+	},
+	{
+		Name:      "razorpay",
+		Synopsis:  "Package razorpay encodes what Razorpay promises about repeated requests: RazorpayX payouts and refunds of payments, each with a key header of its own.",
+		New:       func() contract.Adapter { return razorpay.New(nil) },
+		Exchanges: razorpaydata.Exchanges,
+		Fake:      fakes.NewRazorpay,
 	},
 	{
 		Name:      "revolut",

@@ -141,7 +141,7 @@ func (p *revolut) failure(c *call) answer {
 
 // refuse is an error. Spec, ErrorWithId.
 func (p *revolut) refuse(status, code int, message string) answer {
-	return jsonAnswer(status, map[string]any{"error_id": p.id(), "code": code, "message": message})
+	return jsonAnswer(status, map[string]any{"error_id": p.s.newUUID(), "code": code, "message": message})
 }
 
 func (p *revolut) setState(id, state string) bool {
@@ -152,15 +152,6 @@ func (p *revolut) setState(id, state string) bool {
 		}
 	}
 	return false
-}
-
-// id returns a random UUID.
-func (p *revolut) id() string {
-	var b [16]byte
-	for i := range b {
-		b[i] = byte(p.s.rng.UintN(256))
-	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // cents reads a decimal amount of at most two places, in cents.
@@ -191,14 +182,14 @@ func (p *revolut) missing(in params, names ...string) *answer {
 
 // leg is one side of a transaction. Spec, TransactionLeg.
 func (p *revolut) leg(account, currency, amount string) map[string]any {
-	return map[string]any{"leg_id": p.id(), "account_id": account, "currency": currency, "amount": json.Number(amount)}
+	return map[string]any{"leg_id": p.s.newUUID(), "account_id": account, "currency": currency, "amount": json.Number(amount)}
 }
 
 // create runs a transaction and shows what a write shows of it. Spec, TransferResponse.
 func (p *revolut) create(c *call, kind, state string, cents int64, in params, currency string, legs ...map[string]any) answer {
 	at := c.at.UTC().Format(time.RFC3339Nano)
 	t := &revolutTransaction{created: c.at, data: carry(map[string]any{
-		"id": p.id(), "type": kind, "state": state, "request_id": c.key, "created_at": at, "updated_at": at, "legs": legs,
+		"id": p.s.newUUID(), "type": kind, "state": state, "request_id": c.key, "created_at": at, "updated_at": at, "legs": legs,
 	}, in, "reference")}
 	shown := map[string]any{"id": t.data["id"], "state": state, "created_at": at}
 	if state == "completed" {
@@ -283,7 +274,7 @@ func (p *revolut) card(kind, state string) func(*call, params) endpoint {
 			return invalid(p.refuse(http.StatusBadRequest, 3000, "Either contact_ids or product must be present when holder_id is empty"))
 		}
 		return endpoint{run: func(c *call) answer {
-			id, at := p.id(), c.at.UTC().Format(time.RFC3339Nano)
+			id, at := p.s.newUUID(), c.at.UTC().Format(time.RFC3339Nano)
 			p.s.record(c, Effect{Kind: kind, Action: "create", Resource: id})
 			return jsonAnswer(http.StatusOK, carry(map[string]any{"id": id, "state": state, "created_at": at, "updated_at": at},
 				in, "holder_id", "virtual", "label", "spending_limits", "categories", "countries", "accounts"))
@@ -308,7 +299,7 @@ func (p *revolut) draft(_ *call, in params) endpoint {
 		return invalid(p.refuse(http.StatusBadRequest, 3009, "Required 'payments' is missing"))
 	}
 	return endpoint{run: func(c *call) answer {
-		id := p.id()
+		id := p.s.newUUID()
 		p.s.record(c, Effect{Kind: "payment_draft", Action: "create", Resource: id, Amount: total})
 		return jsonAnswer(http.StatusCreated, map[string]any{"id": id})
 	}}

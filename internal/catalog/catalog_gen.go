@@ -21,6 +21,10 @@ import (
 	molliedata "github.com/idempact/idempact/providers/mollie/testdata"
 	"github.com/idempact/idempact/providers/paypal"
 	paypaldata "github.com/idempact/idempact/providers/paypal/testdata"
+	"github.com/idempact/idempact/providers/razorpay"
+	razorpaydata "github.com/idempact/idempact/providers/razorpay/testdata"
+	"github.com/idempact/idempact/providers/revolut"
+	revolutdata "github.com/idempact/idempact/providers/revolut/testdata"
 	"github.com/idempact/idempact/providers/square"
 	squaredata "github.com/idempact/idempact/providers/square/testdata"
 	"github.com/idempact/idempact/providers/stripe"
@@ -86,6 +90,20 @@ var Providers = []Provider{
 		New:       func() contract.Adapter { return paypal.New(nil) },
 		Exchanges: paypaldata.Exchanges,
 		Fake:      fakes.NewPayPal,
+	},
+	{
+		Name:      "razorpay",
+		Synopsis:  "Package razorpay encodes what Razorpay promises about repeated requests: RazorpayX payouts and refunds of payments, each with a key header of its own.",
+		New:       func() contract.Adapter { return razorpay.New(nil) },
+		Exchanges: razorpaydata.Exchanges,
+		Fake:      fakes.NewRazorpay,
+	},
+	{
+		Name:      "revolut",
+		Synopsis:  "Package revolut encodes what Revolut's Business API promises about repeated requests.",
+		New:       func() contract.Adapter { return revolut.New(nil) },
+		Exchanges: revolutdata.Exchanges,
+		Fake:      fakes.NewRevolut,
 	},
 	{
 		Name:      "square",

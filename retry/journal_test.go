@@ -577,6 +577,38 @@ func TestLeaseLostBeforeSending(t *testing.T) {
 	})
 }
 
+// TestAnswerOfTheVerdict: who lost the lease, and was answered otherwise, is given the
+// answer that shows what the other one found out.
+func TestAnswerOfTheVerdict(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ours, theirs act
+		want         int
+	}{
+		"a success": {respond(423, `{}`), created(), 201},
+		"a decline": {respond(423, `{}`), respond(402, `{}`), 402},
+		"late":      {created(), respond(423, `{}`), 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, s *tapped) {
+				p := newProvider(after(30*time.Second, tc.ours), tc.theirs)
+				c := newClient(t, p, nil, &Options{Journal: s, MaxAttempts: 1})
+				one := start(c, payment(context.Background()))
+				time.Sleep(10 * time.Second)
+				s.edit(t, func(e *journal.Entry) { e.Lease.Until = time.Now() })
+				_, _ = pay(newClient(t, p, nil, &Options{Journal: s.other(), MaxAttempts: 1}))
+				one.wait()
+				require.NotNil(t, one.result.Response)
+				assert.Equal(t, tc.want, one.result.Response.StatusCode)
+				assert.Equal(t, tc.want, s.entry(t).Response.StatusCode)
+				resp, err := c.RoundTrip(payment(context.Background()))
+				require.NoError(t, err)
+				assert.Equal(t, tc.want, resp.StatusCode)
+				assert.Equal(t, 2, p.count())
+			})
+		})
+	}
+}
+
 // TestFetchedForAnSDK: a success without an answer is fetched, and what is fetched is
 // compared: an adapter that cannot tell shows nothing.
 func TestFetchedForAnSDK(t *testing.T) {
@@ -1014,7 +1046,9 @@ func TestNoCredentialsStored(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := &tapped{Store: journal.NewMemory()}
 		p := newProvider(respond(201, `{"id":"pay_1"}`, "Set-Cookie: session=cookie_secret", "WWW-Authenticate: Bearer realm_secret",
-			"Connection: X-Hop", "X-Hop: hop_secret"))
+			"Connection: X-Hop", "X-Hop: hop_secret",
+			// A mirror of the request.
+			"authorization: Bearer sk_live_secret", "X-API-Key: key_secret", "Cookie: cookie_secret"))
 		c := newClient(t, p, nil, &Options{Journal: s})
 		r := secretive()
 		r.URL.RawQuery = ""
@@ -1181,10 +1215,46 @@ func TestDoubtWithoutAttempts(t *testing.T) {
 	})
 }
 
+// TestContextEndsOverADoubt: what is known without an attempt of ours is not taken back
+// because the context has ended.
+func TestContextEndsOverADoubt(t *testing.T) {
+	for _, known := range []contract.Outcome{{}, {Status: contract.Duplicate, Resource: "pay_1"}} {
+		onStores(t, func(t *testing.T, s *tapped) {
+			p := newProvider(created())
+			first, end := context.WithCancel(context.Background())
+			defer end()
+			s.fault = func(int, string) failure {
+				end()
+				return works
+			}
+			c := newClient(t, p, nil, &Options{Journal: blindStore{s}})
+			result, err := c.Do(payment(first))
+			wantVerdict(t, contract.NotExecuted, result, err)
+			_, err = c.Learn(context.Background(), payKey, known, "Ann: the other system may have paid it")
+			require.NoError(t, err)
+			second, end := context.WithCancel(context.Background())
+			s.fault = func(int, string) failure {
+				end()
+				return works
+			}
+			result, err = c.Do(payment(second))
+			wantVerdict(t, known.Status, result, err)
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, known.Status, s.entry(t).Verdict.Status)
+			assert.Zero(t, p.count())
+		})
+	}
+}
+
+// blindStore does not look at the context.
 type blindStore struct{ *tapped }
 
 func (b blindStore) Begin(ctx context.Context, e journal.Entry) (journal.Entry, bool, error) {
 	return b.tapped.Begin(context.WithoutCancel(ctx), e)
+}
+
+func (b blindStore) Update(ctx context.Context, e journal.Entry) (journal.Entry, error) {
+	return b.tapped.Update(context.WithoutCancel(ctx), e)
 }
 
 // TestDueAfterTheWait: a sweep does not come before the provider's wait is over.

@@ -29,7 +29,7 @@ func (f *flight) run(ctx context.Context) {
 	}()
 	switch {
 	case ctx.Err() != nil:
-		if f.verdict.Attempts == 0 {
+		if unknown(f.verdict) {
 			f.verdict.Outcome = contract.Outcome{Status: contract.NotExecuted, Reason: "nothing was sent: the context had ended"}
 		}
 		return

@@ -315,6 +315,7 @@ func TestLearnWhileSending(t *testing.T) {
 				assert.Empty(t, e.Lease.Holder)
 				if name == "the same" {
 					assert.Equal(t, 201, e.Response.StatusCode, "the answer is kept")
+					assert.Equal(t, 201, one.result.Response.StatusCode)
 				}
 			})
 		})
@@ -386,6 +387,44 @@ func TestLearnOfTheDead(t *testing.T) {
 		assert.True(t, result.Recorded)
 		assert.Nil(t, result.Response)
 	})
+}
+
+// TestLearnedForAnSDK: what the API answered before a success was learned, or while, does
+// not show the success, and no SDK is given it: the payment is fetched.
+func TestLearnedForAnSDK(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer act
+		learn  time.Duration // after the call; it is answered after 20 s
+	}{
+		"a server error before":  {respond(500, `{}`), time.Minute},
+		"a server error later":   {respond(500, `{}`), 10 * time.Second},
+		"a cut answer before":    {respond(201, `{"id":"pay_1","padding":"`+strings.Repeat("-", 100)+`"}`), time.Minute},
+		"an unresolved conflict": {respond(409, `{"existing":"pay_1"}`), time.Minute},
+		"a refusal later":        {respond(401, `{}`), 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, s *tapped) {
+				options := func() *Options { return &Options{Journal: s, MaxAttempts: 1, MaxBodyBytes: 99} }
+				c := newClient(t, newProvider(after(20*time.Second, tc.answer)), nil, options())
+				one := start(c, payment(context.Background()))
+				time.Sleep(tc.learn)
+				_, err := c.Learn(context.Background(), payKey, seen, "event evt_1")
+				require.NoError(t, err)
+				one.wait()
+				if tc.learn < 20*time.Second {
+					wantVerdict(t, contract.Succeeded, one.result, one.err)
+					assert.Nil(t, one.result.Response)
+				}
+				assert.Zero(t, s.entry(t).Response)
+
+				fetched := `{"id":"pay_1","amount":100}`
+				c = newClient(t, newProvider(respond(200, fetched)), resolving{stub: &stub{}}, options())
+				resp, err := c.RoundTrip(payment(context.Background()))
+				require.NoError(t, err)
+				assert.Equal(t, fetched, body(t, resp))
+			})
+		})
+	}
 }
 
 // TestLearnWakesWhoWaitsForAnother: also a caller that only polls.

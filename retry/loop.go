@@ -115,7 +115,9 @@ func (f *flight) attempt(ctx context.Context) {
 	if got != nil {
 		f.last = got
 	}
-	if reply.Err != nil {
+	if u := (*unsent)(nil); errors.As(reply.Err, &u) {
+		f.causes = append(f.causes, u)
+	} else if reply.Err != nil {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
 	f.verdict = contract.Fold(f.verdict, f.client.classify(f.call(), reply))

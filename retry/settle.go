@@ -213,6 +213,9 @@ func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request
 		r.tell(ctx, step, started, reply)
 		wait := max(reply.Wait(), r.backoff())
 		if !passing(reply) || try == triesOfRead || wait > r.client.options.MaxWait || !sleep(ctx, wait) {
+			if u := (*unsent)(nil); errors.As(reply.Err, &u) {
+				return contract.Reply{}, nil, u // ours to mend, so it is told
+			}
 			return reply, got, nil
 		}
 	}

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -58,7 +59,7 @@ func TestSweep(t *testing.T) {
 		"old: nobody can":          {&stub{}, 25 * time.Hour, []act{drop()}, contract.Unknown, false, 1, "too old"},
 		"young, and no answer":     {&stub{}, 2 * time.Minute, []act{drop(), drop(), drop(), drop(), drop(), drop()}, contract.Unknown, false, 6, "no answer"},
 		"young, and a throttle":    {&stub{}, 2 * time.Minute, []act{drop(), respond(429, `{}`, "Retry-After: 600")}, contract.Unknown, false, 2, "wait"},
-		"young, and wrong secrets": {&stub{}, 2 * time.Minute, []act{drop(), respond(401, `{}`)}, contract.Unknown, false, 2, "ended before"},
+		"young, and wrong secrets": {&stub{}, 2 * time.Minute, []act{drop(), respond(401, `{}`)}, contract.Unknown, false, 2, "refused before execution"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, s *tapped) {
@@ -89,6 +90,28 @@ func TestSweep(t *testing.T) {
 					assert.NotContains(t, fmt.Sprintf(verb, report), payKey)
 				}
 			})
+		})
+	}
+}
+
+// TestSweepUnauthorized: a person is told that it was Authorize that failed, also where
+// the operation would only be looked up.
+func TestSweepUnauthorized(t *testing.T) {
+	for _, after := range []time.Duration{2 * time.Minute, 25 * time.Hour} {
+		virtual(t, func(t *testing.T) {
+			s := &tapped{Store: journal.NewMemory()}
+			b := newBank(drop())
+			left(t, s, b.provider, payKey)
+			time.Sleep(after)
+			errVault := errors.New("the vault's text")
+			c := newClient(t, b.provider, able(&stub{}), &Options{Journal: s, Authorize: func(*http.Request) error { return errVault }})
+			op := sweep(t, c, SweepOptions{}).Operations[0]
+			assert.Equal(t, contract.Unknown, op.Verdict.Status)
+			assert.Contains(t, op.Reason, "Authorize returned an error")
+			assert.NotContains(t, op.Reason+op.Err.Error(), "vault")
+			assert.ErrorIs(t, op.Err, errVault)
+			assert.False(t, s.entry(t).Settled)
+			assert.Equal(t, 1, b.count())
 		})
 	}
 }

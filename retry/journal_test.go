@@ -702,6 +702,34 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// TestDriftAndAbsence: a look-up that starts at the first send, by a clock that is ahead,
+// does not see what was made before; so it does not allow a new key.
+func TestDriftAndAbsence(t *testing.T) {
+	for off, want := range map[time.Duration]contract.Status{
+		0: contract.NotExecuted, 59 * time.Minute: contract.NotExecuted,
+		3 * time.Hour: contract.Unknown, -3 * time.Hour: contract.Unknown,
+	} {
+		for _, remembers := range []bool{true, false} {
+			virtual(t, func(t *testing.T) {
+				date := "Date: " + time.Now().Add(off).UTC().Format(http.TimeFormat)
+				p := newProvider(drop(), respond(200, `{"found":[]}`, date))
+				o := &Options{MaxAttempts: 1}
+				if remembers {
+					o.Journal = journal.NewMemory()
+				}
+				result, err := pay(newClient(t, p, able(&stub{}), o))
+				wantVerdict(t, want, result, err)
+				assert.Equal(t, want == contract.NotExecuted, result.AllowsNewKey())
+				if remembers && want == contract.Unknown {
+					// What was seen once is not forgotten, also where nothing shows it again.
+					result, err = pay(newClient(t, newProvider(drop(), respond(200, `{"found":[]}`)), able(&stub{}), o))
+					wantVerdict(t, contract.Unknown, result, err)
+				}
+			})
+		}
+	}
+}
+
 // TestTwoWorkers: two processes are given one operation. One sends, the other waits
 // for it, however they interleave.
 func TestTwoWorkers(t *testing.T) {

@@ -276,8 +276,8 @@ func (f *flight) life() time.Duration {
 		return contract.RetentionForever
 	}
 	life := f.client.options.keyLife(f.op.terms)
-	if life == contract.RetentionForever {
-		return life
+	if life == contract.RetentionForever || f.hold == nil {
+		return life // within one call there is one clock
 	}
 	return life - f.skew
 }

@@ -61,7 +61,7 @@ func (f *flight) clear(ctx context.Context) error {
 // make of it.
 func (f *flight) noteSkew(started time.Time, r contract.Reply) {
 	date, err := http.ParseTime(contract.HeaderValue(r.Header, "Date"))
-	if err != nil || f.hold == nil {
+	if err != nil {
 		return
 	}
 	if off := max(started.Sub(date), date.Sub(r.At)); off >= ignoredSkew {

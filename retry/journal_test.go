@@ -537,6 +537,67 @@ func TestJournalFaults(t *testing.T) {
 	}
 }
 
+// TestOtherWasFirst: a write-ahead that fails is read again; the entry that is there may
+// be somebody else's.
+func TestOtherWasFirst(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(after(20*time.Second, created()), created())
+		one := start(newClient(t, p, nil, &Options{Journal: s}), payment(context.Background()))
+		time.Sleep(10 * time.Second)
+		other := s.other()
+		other.fault = func(int, string) failure { return fails0 }
+		result, err := pay(newClient(t, p, nil, &Options{Journal: other, ReturnInProgress: true}))
+		wantVerdict(t, contract.InProgress, result, err)
+		wantVerdict(t, contract.Succeeded, one.wait().result, one.err)
+		assert.Equal(t, 1, p.count())
+	})
+}
+
+// TestTakenMeanwhile: and so may the lease be that could not be taken.
+func TestTakenMeanwhile(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(drop(), created())
+		left(t, s, p, payKey)
+		time.Sleep(3 * time.Minute)
+		other := s.other()
+		other.fault = func(n int, _ string) failure {
+			if n > 1 {
+				return works
+			}
+			s.edit(t, func(e *journal.Entry) { e.Lease = journal.Lease{Holder: "another", Until: time.Now().Add(2 * time.Minute)} })
+			return fails0
+		}
+		report := sweep(t, newClient(t, p, nil, &Options{Journal: other, Authorize: signed}), SweepOptions{})
+		assert.Equal(t, 1, report.Open)
+		assert.Equal(t, "another", s.entry(t).Lease.Holder)
+		assert.Equal(t, 1, p.count())
+	})
+}
+
+// TestBodysEncoding: the stored bytes are sent with what says how to read them.
+func TestBodysEncoding(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := &tapped{Store: journal.NewMemory()}
+		b := newBank(drop(), drop())
+		dead := s.other()
+		dead.fault = func(n int, _ string) failure {
+			if n > 1 {
+				return dies
+			}
+			return works
+		}
+		r := payment(context.Background())
+		r.Header.Set("Content-Encoding", "gzip")
+		_, err := newClient(t, b.provider, nil, &Options{Journal: dead, MaxAttempts: 1}).Do(r)
+		require.ErrorIs(t, err, contract.Unknown)
+		time.Sleep(3 * time.Minute)
+		assert.Equal(t, 1, sweep(t, newClient(t, b.provider, nil, &Options{Journal: s, Authorize: signed}), SweepOptions{}).Settled)
+		for _, r := range b.sends() {
+			assert.Equal(t, "gzip", r.Header.Get("Content-Encoding"))
+		}
+	})
+}
+
 // TestLeaseTakenUnseen: a lease that was taken, though an error came of it, is ours.
 func TestLeaseTakenUnseen(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {

@@ -564,7 +564,9 @@ func TestTakenMeanwhile(t *testing.T) {
 			if n > 1 {
 				return works
 			}
-			s.edit(t, func(e *journal.Entry) { e.Lease = journal.Lease{Holder: "another", Until: time.Now().Add(2 * time.Minute)} })
+			s.edit(t, func(e *journal.Entry) {
+				e.Lease = journal.Lease{Holder: "another", Until: time.Now().Add(2 * time.Minute)}
+			})
 			return fails0
 		}
 		report := sweep(t, newClient(t, p, nil, &Options{Journal: other, Authorize: signed}), SweepOptions{})
@@ -595,6 +597,36 @@ func TestBodysEncoding(t *testing.T) {
 		for _, r := range b.sends() {
 			assert.Equal(t, "gzip", r.Header.Get("Content-Encoding"))
 		}
+	})
+}
+
+// TestBanOutlivesLaterEvidence: the provider said that sending again cannot help, and what
+// is heard of the operation since takes nothing back.
+func TestBanOutlivesLaterEvidence(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(respond(500, `{}`, "Should-Retry: false"), created())
+		c := newClient(t, p, nil, &Options{Journal: s})
+		result, err := pay(c)
+		wantVerdict(t, contract.Unknown, result, err)
+		_, err = c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.InProgress}, "Ann")
+		require.NoError(t, err)
+		result, err = pay(c)
+		wantVerdict(t, contract.Unknown, result, err)
+		assert.Equal(t, 1, p.count())
+	})
+}
+
+// TestWaitByAnotherClock: a host whose clock is ahead makes no wait longer.
+func TestWaitByAnotherClock(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(respond(429, `{}`, "Retry-After: 20"), created())
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s, MaxAttempts: 1}))
+		wantVerdict(t, contract.NotExecuted, result, err)
+		s.edit(t, func(e *journal.Entry) { e.Updated = time.Now().Add(time.Hour) })
+		before := time.Now()
+		result, err = pay(newClient(t, p, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Succeeded, result, err)
+		assert.Equal(t, 20*time.Second, time.Since(before))
 	})
 }
 
@@ -963,6 +995,8 @@ func TestLeaseRenewed(t *testing.T) {
 		covered := func(next act) act {
 			return func(conn net.Conn, r request) bool {
 				assert.GreaterOrEqual(t, time.Until(s.entry(t).Lease.Until), 90*time.Second)
+				// What is known goes with it, in case that the process ends now.
+				assert.Equal(t, s.count()-1, s.entry(t).Verdict.Attempts)
 				return next(conn, r)
 			}
 		}

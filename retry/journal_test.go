@@ -630,6 +630,22 @@ func TestWaitByAnotherClock(t *testing.T) {
 	})
 }
 
+// TestAlarmIsConfirmed: an alarm that is folded into what another wrote is still known to
+// hold a success, which no comparison takes away.
+func TestAlarmIsConfirmed(t *testing.T) {
+	fold := func(refs ...string) (v contract.Verdict) {
+		for _, ref := range refs {
+			v = contract.Fold(v, contract.Outcome{Status: contract.Succeeded, Resource: ref})
+		}
+		return v
+	}
+	doubt := contract.Fold(contract.Verdict{}, contract.Outcome{Reason: "no answer"})
+	v := combined(doubt, fold("pay_1", "pay_2"))
+	assert.True(t, v.Confirmed)
+	assert.Equal(t, contract.Duplicate, v.Status)
+	assert.ElementsMatch(t, []string{"pay_1", "pay_2"}, v.Resources)
+}
+
 // TestLeaseTakenUnseen: a lease that was taken, though an error came of it, is ours.
 func TestLeaseTakenUnseen(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {

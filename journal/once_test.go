@@ -62,6 +62,22 @@ func TestOnceFails(t *testing.T) {
 	})
 }
 
+// What was done is kept, and what failed given back, although the consumer is told to stop
+// meanwhile.
+func TestOnceAfterTheContext(t *testing.T) {
+	for _, fails := range []error{nil, errors.New("broken")} {
+		inTime(t, func(t *testing.T, s journal.Store) {
+			ctx, stop := context.WithCancel(t.Context())
+			_, err := journal.Once(ctx, s, message, "", func(context.Context) ([]byte, error) { stop(); return nil, fails })
+			assert.Equal(t, fails, err)
+			e, err := s.Get(t.Context(), message)
+			require.NoError(t, err)
+			assert.Equal(t, fails == nil, e.Settled)
+			assert.Empty(t, e.Lease.Holder)
+		})
+	}
+}
+
 // A panic gives nothing back: whoever comes after the lease runs it again.
 func TestOnceDies(t *testing.T) {
 	inTime(t, func(t *testing.T, s journal.Store) {

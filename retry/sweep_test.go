@@ -116,6 +116,33 @@ func TestSweepUnauthorized(t *testing.T) {
 	}
 }
 
+// TestPutOffKeepsTheDoubt: what a sweep cannot go on with stays in doubt, although it had
+// done nothing before the process died that tried again.
+func TestPutOffKeepsTheDoubt(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := &tapped{Store: journal.WithoutBodies(journal.NewMemory())}
+		b := newBank()
+		b.faults = []act{b.refuse(respond(401, `{}`)), drop()}
+		result, err := pay(newClient(t, b.provider, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Rejected, result, err)
+		dead := s.other()
+		dead.fault = func(n int, _ string) failure {
+			if n > 2 { // after Begin, which finds it, and the lease
+				return dies
+			}
+			return works
+		}
+		_, err = pay(newClient(t, b.provider, nil, &Options{Journal: dead, MaxAttempts: 1}))
+		require.ErrorIs(t, err, contract.Unknown)
+		time.Sleep(3 * time.Minute)
+		op := sweep(t, newClient(t, b.provider, nil, &Options{Journal: s, Authorize: signed}), SweepOptions{}).Operations[0]
+		assert.False(t, op.Settled)
+		assert.Equal(t, contract.Unknown, op.Verdict.Status)
+		assert.Equal(t, contract.EffectMaybe, s.entry(t).Verdict.Effect())
+		assert.Equal(t, map[string]int{payKey: 1}, b.paid)
+	})
+}
+
 // TestSweepSchedule: 1 minute, 5 minutes, an hour, then daily.
 func TestSweepSchedule(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {

@@ -139,6 +139,7 @@ func TestPutOffKeepsTheDoubt(t *testing.T) {
 		assert.False(t, op.Settled)
 		assert.Equal(t, contract.Unknown, op.Verdict.Status)
 		assert.Equal(t, contract.EffectMaybe, s.entry(t).Verdict.Effect())
+		assert.Equal(t, 1, s.entry(t).Sweeps)
 		assert.Equal(t, map[string]int{payKey: 1}, b.paid)
 	})
 }
@@ -591,6 +592,21 @@ func TestLearnedDuplicate(t *testing.T) {
 		for _, r := range b.requests()[1:] {
 			assert.Equal(t, http.MethodGet, r.Method)
 		}
+	})
+}
+
+// TestLearnNoAdvice: when and whether to send again is the provider's to say, in a reply.
+func TestLearnNoAdvice(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := &tapped{Store: journal.NewMemory()}
+		p := newProvider(drop(), created())
+		c := newClient(t, p, nil, &Options{Journal: s, MaxAttempts: 1})
+		_, _ = pay(c)
+		v, err := c.Learn(context.Background(), payKey, contract.Outcome{Source: contract.FromLookUp, RetryAfter: time.Hour, NoResend: true, Replayed: true}, "Ann")
+		require.NoError(t, err)
+		assert.Equal(t, contract.Outcome{Source: contract.FromOutside, Reason: "Ann"}, v.Last)
+		result, err := pay(c)
+		wantVerdict(t, contract.Succeeded, result, err)
 	})
 }
 

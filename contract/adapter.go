@@ -72,7 +72,9 @@ type Finder interface {
 	// the Finding so far, until it returns no request. Requests are GETs on the
 	// call's own host; the loop adds contract headers and credentials. An error
 	// ends the look-up and proves nothing. A Finding that claims Absent where
-	// the effect may exist, or still appear, pays twice.
+	// the effect may exist, or still appear, pays twice. A look-up starts an hour
+	// before Call.FirstSent, which is our clock; where clocks are seen to differ by
+	// more, the loop does not believe an absence.
 	Find(ctx context.Context, c Call, so Finding, last *Reply) (*http.Request, Finding, error)
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // Memory is a Store that lives and dies with the process: for tests, and for
-// operations that may be forgotten. It has no clock and starts no goroutine, so it
-// works in virtual time.
+// operations that may be forgotten. It starts no goroutine, so it works in virtual
+// time.
 type Memory struct {
 	mu        sync.Mutex
 	closed    bool
@@ -151,11 +151,15 @@ func (m *Memory) Prune(ctx context.Context, before time.Time, limit int) (remove
 		return 0, err
 	}
 	defer unlock()
+	known := before // keys that the provider may still know
+	if now := time.Now(); known.After(now) {
+		known = now
+	}
 	for id, e := range m.entries {
 		if removed >= limit {
 			break
 		}
-		if e.Settled && e.Updated.Before(before) && e.Retain.Before(before) {
+		if e.Settled && e.Updated.Before(before) && e.Retain.Before(known) {
 			delete(m.entries, id)
 			removed++
 		}

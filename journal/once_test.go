@@ -62,6 +62,43 @@ func TestOnceFails(t *testing.T) {
 	})
 }
 
+// What was done is kept, and what failed given back, although the consumer is told to stop
+// meanwhile.
+func TestOnceAfterTheContext(t *testing.T) {
+	for _, fails := range []error{nil, errors.New("broken")} {
+		inTime(t, func(t *testing.T, s journal.Store) {
+			ctx, stop := context.WithCancel(t.Context())
+			_, err := journal.Once(ctx, s, message, "", func(context.Context) ([]byte, error) { stop(); return nil, fails })
+			assert.Equal(t, fails, err)
+			e, err := s.Get(t.Context(), message)
+			require.NoError(t, err)
+			assert.Equal(t, fails == nil, e.Settled)
+			assert.Empty(t, e.Lease.Holder)
+		})
+	}
+}
+
+// Who is overtaken while taking a failed message is told when to come back.
+func TestOnceOvertaken(t *testing.T) {
+	inTime(t, func(t *testing.T, s journal.Store) {
+		_, err := journal.Once(t.Context(), s, message, "", func(context.Context) ([]byte, error) { return nil, errors.New("broken") })
+		require.Error(t, err)
+		_, err = journal.Once(t.Context(), overtaken{s}, message, "", func(context.Context) ([]byte, error) {
+			t.Error("it runs")
+			return nil, nil
+		})
+		var busy *journal.InProgressError
+		require.ErrorAs(t, err, &busy)
+		assert.Positive(t, busy.RetryAfter)
+	})
+}
+
+type overtaken struct{ journal.Store }
+
+func (overtaken) Update(context.Context, journal.Entry) (journal.Entry, error) {
+	return journal.Entry{}, journal.ErrConflict
+}
+
 // A panic gives nothing back: whoever comes after the lease runs it again.
 func TestOnceDies(t *testing.T) {
 	inTime(t, func(t *testing.T, s journal.Store) {

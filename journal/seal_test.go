@@ -103,6 +103,24 @@ func TestSealedDoesNotOpen(t *testing.T) {
 	}
 }
 
+// A sealed field belongs to its provider and account too, whose keys may be the same.
+func TestSealedIsBoundToItsID(t *testing.T) {
+	memory := journal.NewMemory()
+	s := journal.Sealed(memory, key(t, 1))
+	for _, id := range []journal.ID{{Provider: "acme", Account: "b", Key: "k"}, {Provider: "other", Account: "a", Key: "k"}} {
+		e := secret("k")
+		_, _, err := s.Begin(t.Context(), e)
+		require.NoError(t, err)
+		moved, err := memory.Get(t.Context(), e.ID)
+		require.NoError(t, err)
+		moved.ID = id
+		_, _, err = memory.Begin(t.Context(), moved)
+		require.NoError(t, err)
+		_, err = s.Get(t.Context(), id)
+		assert.ErrorIs(t, err, journal.ErrSealed)
+	}
+}
+
 func TestSealedWithAnotherKey(t *testing.T) {
 	memory := journal.NewMemory()
 	_, _, err := journal.Sealed(memory, key(t, 1)).Begin(t.Context(), secret("k"))
@@ -169,6 +187,11 @@ func TestWithoutBodies(t *testing.T) {
 			assert.True(t, inserted)
 			assert.Equal(t, want.Clone(), e)
 			e.Request.Body, e.Response.Body = []byte("SECRET again"), []byte("SECRET again")
+			e, err = s.Update(t.Context(), e)
+			require.NoError(t, err)
+			want.Version++
+			assert.Equal(t, want.Clone(), e)
+			// What was left out stays left out: an empty body would be sent.
 			e, err = s.Update(t.Context(), e)
 			require.NoError(t, err)
 			want.Version++

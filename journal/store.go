@@ -45,9 +45,10 @@ type Store interface {
 
 	// Prune removes up to limit settled entries that were last updated, and were to
 	// be retained (Entry.Retain), until before the given time, and returns how many:
-	// call it until it returns fewer than limit. Unsettled entries are never removed.
-	// An entry that is gone is an operation that was never done: the given time is
-	// the caller's retention, counted back from now.
+	// call it until it returns fewer than limit. Unsettled entries are never removed,
+	// nor, whatever the given time, those that are to be retained beyond now. An entry
+	// that is gone is an operation that was never done: the given time is the caller's
+	// retention, counted back from now.
 	Prune(ctx context.Context, before time.Time, limit int) (removed int, err error)
 
 	io.Closer

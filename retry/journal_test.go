@@ -537,6 +537,115 @@ func TestJournalFaults(t *testing.T) {
 	}
 }
 
+// TestOtherWasFirst: a write-ahead that fails is read again; the entry that is there may
+// be somebody else's.
+func TestOtherWasFirst(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(after(20*time.Second, created()), created())
+		one := start(newClient(t, p, nil, &Options{Journal: s}), payment(context.Background()))
+		time.Sleep(10 * time.Second)
+		other := s.other()
+		other.fault = func(int, string) failure { return fails0 }
+		result, err := pay(newClient(t, p, nil, &Options{Journal: other, ReturnInProgress: true}))
+		wantVerdict(t, contract.InProgress, result, err)
+		wantVerdict(t, contract.Succeeded, one.wait().result, one.err)
+		assert.Equal(t, 1, p.count())
+	})
+}
+
+// TestTakenMeanwhile: and so may the lease be that could not be taken.
+func TestTakenMeanwhile(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(drop(), created())
+		left(t, s, p, payKey)
+		time.Sleep(3 * time.Minute)
+		other := s.other()
+		other.fault = func(n int, _ string) failure {
+			if n > 1 {
+				return works
+			}
+			s.edit(t, func(e *journal.Entry) {
+				e.Lease = journal.Lease{Holder: "another", Until: time.Now().Add(2 * time.Minute)}
+			})
+			return fails0
+		}
+		report := sweep(t, newClient(t, p, nil, &Options{Journal: other, Authorize: signed}), SweepOptions{})
+		assert.Equal(t, 1, report.Open)
+		assert.Equal(t, "another", s.entry(t).Lease.Holder)
+		assert.Equal(t, 1, p.count())
+	})
+}
+
+// TestBodysEncoding: the stored bytes are sent with what says how to read them.
+func TestBodysEncoding(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := &tapped{Store: journal.NewMemory()}
+		b := newBank(drop(), drop())
+		dead := s.other()
+		dead.fault = func(n int, _ string) failure {
+			if n > 1 {
+				return dies
+			}
+			return works
+		}
+		r := payment(context.Background())
+		r.Header.Set("Content-Encoding", "gzip")
+		_, err := newClient(t, b.provider, nil, &Options{Journal: dead, MaxAttempts: 1}).Do(r)
+		require.ErrorIs(t, err, contract.Unknown)
+		time.Sleep(3 * time.Minute)
+		assert.Equal(t, 1, sweep(t, newClient(t, b.provider, nil, &Options{Journal: s, Authorize: signed}), SweepOptions{}).Settled)
+		for _, r := range b.sends() {
+			assert.Equal(t, "gzip", r.Header.Get("Content-Encoding"))
+		}
+	})
+}
+
+// TestBanOutlivesLaterEvidence: the provider said that sending again cannot help, and what
+// is heard of the operation since takes nothing back.
+func TestBanOutlivesLaterEvidence(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(respond(500, `{}`, "Should-Retry: false"), created())
+		c := newClient(t, p, nil, &Options{Journal: s})
+		result, err := pay(c)
+		wantVerdict(t, contract.Unknown, result, err)
+		_, err = c.Learn(context.Background(), payKey, contract.Outcome{Status: contract.InProgress}, "Ann")
+		require.NoError(t, err)
+		result, err = pay(c)
+		wantVerdict(t, contract.Unknown, result, err)
+		assert.Equal(t, 1, p.count())
+	})
+}
+
+// TestWaitByAnotherClock: a host whose clock is ahead makes no wait longer.
+func TestWaitByAnotherClock(t *testing.T) {
+	onStores(t, func(t *testing.T, s *tapped) {
+		p := newProvider(respond(429, `{}`, "Retry-After: 20"), created())
+		result, err := pay(newClient(t, p, nil, &Options{Journal: s, MaxAttempts: 1}))
+		wantVerdict(t, contract.NotExecuted, result, err)
+		s.edit(t, func(e *journal.Entry) { e.Updated = time.Now().Add(time.Hour) })
+		before := time.Now()
+		result, err = pay(newClient(t, p, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Succeeded, result, err)
+		assert.Equal(t, 20*time.Second, time.Since(before))
+	})
+}
+
+// TestAlarmIsConfirmed: an alarm that is folded into what another wrote is still known to
+// hold a success, which no comparison takes away.
+func TestAlarmIsConfirmed(t *testing.T) {
+	fold := func(refs ...string) (v contract.Verdict) {
+		for _, ref := range refs {
+			v = contract.Fold(v, contract.Outcome{Status: contract.Succeeded, Resource: ref})
+		}
+		return v
+	}
+	doubt := contract.Fold(contract.Verdict{}, contract.Outcome{Reason: "no answer"})
+	v := combined(doubt, fold("pay_1", "pay_2"))
+	assert.True(t, v.Confirmed)
+	assert.Equal(t, contract.Duplicate, v.Status)
+	assert.ElementsMatch(t, []string{"pay_1", "pay_2"}, v.Resources)
+}
+
 // TestLeaseTakenUnseen: a lease that was taken, though an error came of it, is ours.
 func TestLeaseTakenUnseen(t *testing.T) {
 	onStores(t, func(t *testing.T, s *tapped) {
@@ -575,6 +684,38 @@ func TestLeaseLostBeforeSending(t *testing.T) {
 		assert.Equal(t, 1, one.result.Attempts, "the one that the other's doubt stands for")
 		assert.Equal(t, "another", s.entry(t).Lease.Holder)
 	})
+}
+
+// TestAnswerOfTheVerdict: who lost the lease, and was answered otherwise, is given the
+// answer that shows what the other one found out.
+func TestAnswerOfTheVerdict(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ours, theirs act
+		want         int
+	}{
+		"a success": {respond(423, `{}`), created(), 201},
+		"a decline": {respond(423, `{}`), respond(402, `{}`), 402},
+		"late":      {created(), respond(423, `{}`), 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, s *tapped) {
+				p := newProvider(after(30*time.Second, tc.ours), tc.theirs)
+				c := newClient(t, p, nil, &Options{Journal: s, MaxAttempts: 1})
+				one := start(c, payment(context.Background()))
+				time.Sleep(10 * time.Second)
+				s.edit(t, func(e *journal.Entry) { e.Lease.Until = time.Now() })
+				_, _ = pay(newClient(t, p, nil, &Options{Journal: s.other(), MaxAttempts: 1}))
+				one.wait()
+				require.NotNil(t, one.result.Response)
+				assert.Equal(t, tc.want, one.result.Response.StatusCode)
+				assert.Equal(t, tc.want, s.entry(t).Response.StatusCode)
+				resp, err := c.RoundTrip(payment(context.Background()))
+				require.NoError(t, err)
+				assert.Equal(t, tc.want, resp.StatusCode)
+				assert.Equal(t, 2, p.count())
+			})
+		})
+	}
 }
 
 // TestFetchedForAnSDK: a success without an answer is fetched, and what is fetched is
@@ -667,6 +808,34 @@ func TestDrift(t *testing.T) {
 				assert.InDelta(t, tc.skew, s.entry(t).Skew, float64(2*time.Second))
 			})
 		})
+	}
+}
+
+// TestDriftAndAbsence: a look-up that starts at the first send, by a clock that is ahead,
+// does not see what was made before; so it does not allow a new key.
+func TestDriftAndAbsence(t *testing.T) {
+	for off, want := range map[time.Duration]contract.Status{
+		0: contract.NotExecuted, 59 * time.Minute: contract.NotExecuted,
+		3 * time.Hour: contract.Unknown, -3 * time.Hour: contract.Unknown,
+	} {
+		for _, remembers := range []bool{true, false} {
+			virtual(t, func(t *testing.T) {
+				date := "Date: " + time.Now().Add(off).UTC().Format(http.TimeFormat)
+				p := newProvider(drop(), respond(200, `{"found":[]}`, date))
+				o := &Options{MaxAttempts: 1}
+				if remembers {
+					o.Journal = journal.NewMemory()
+				}
+				result, err := pay(newClient(t, p, able(&stub{}), o))
+				wantVerdict(t, want, result, err)
+				assert.Equal(t, want == contract.NotExecuted, result.AllowsNewKey())
+				if remembers && want == contract.Unknown {
+					// What was seen once is not forgotten, also where nothing shows it again.
+					result, err = pay(newClient(t, newProvider(drop(), respond(200, `{"found":[]}`)), able(&stub{}), o))
+					wantVerdict(t, contract.Unknown, result, err)
+				}
+			})
+		}
 	}
 }
 
@@ -842,6 +1011,8 @@ func TestLeaseRenewed(t *testing.T) {
 		covered := func(next act) act {
 			return func(conn net.Conn, r request) bool {
 				assert.GreaterOrEqual(t, time.Until(s.entry(t).Lease.Until), 90*time.Second)
+				// What is known goes with it, in case that the process ends now.
+				assert.Equal(t, s.count()-1, s.entry(t).Verdict.Attempts)
 				return next(conn, r)
 			}
 		}
@@ -1014,7 +1185,9 @@ func TestNoCredentialsStored(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := &tapped{Store: journal.NewMemory()}
 		p := newProvider(respond(201, `{"id":"pay_1"}`, "Set-Cookie: session=cookie_secret", "WWW-Authenticate: Bearer realm_secret",
-			"Connection: X-Hop", "X-Hop: hop_secret"))
+			"Connection: X-Hop", "X-Hop: hop_secret",
+			// A mirror of the request.
+			"authorization: Bearer sk_live_secret", "X-API-Key: key_secret", "Cookie: cookie_secret"))
 		c := newClient(t, p, nil, &Options{Journal: s})
 		r := secretive()
 		r.URL.RawQuery = ""
@@ -1181,10 +1354,46 @@ func TestDoubtWithoutAttempts(t *testing.T) {
 	})
 }
 
+// TestContextEndsOverADoubt: what is known without an attempt of ours is not taken back
+// because the context has ended.
+func TestContextEndsOverADoubt(t *testing.T) {
+	for _, known := range []contract.Outcome{{}, {Status: contract.Duplicate, Resource: "pay_1"}} {
+		onStores(t, func(t *testing.T, s *tapped) {
+			p := newProvider(created())
+			first, end := context.WithCancel(context.Background())
+			defer end()
+			s.fault = func(int, string) failure {
+				end()
+				return works
+			}
+			c := newClient(t, p, nil, &Options{Journal: blindStore{s}})
+			result, err := c.Do(payment(first))
+			wantVerdict(t, contract.NotExecuted, result, err)
+			_, err = c.Learn(context.Background(), payKey, known, "Ann: the other system may have paid it")
+			require.NoError(t, err)
+			second, end := context.WithCancel(context.Background())
+			s.fault = func(int, string) failure {
+				end()
+				return works
+			}
+			result, err = c.Do(payment(second))
+			wantVerdict(t, known.Status, result, err)
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, known.Status, s.entry(t).Verdict.Status)
+			assert.Zero(t, p.count())
+		})
+	}
+}
+
+// blindStore does not look at the context.
 type blindStore struct{ *tapped }
 
 func (b blindStore) Begin(ctx context.Context, e journal.Entry) (journal.Entry, bool, error) {
 	return b.tapped.Begin(context.WithoutCancel(ctx), e)
+}
+
+func (b blindStore) Update(ctx context.Context, e journal.Entry) (journal.Entry, error) {
+	return b.tapped.Update(context.WithoutCancel(ctx), e)
 }
 
 // TestDueAfterTheWait: a sweep does not come before the provider's wait is over.

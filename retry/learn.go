@@ -101,7 +101,11 @@ func learned(e journal.Entry, o contract.Outcome, now time.Time) journal.Entry {
 		// It was sent, or may have been: the least that is known.
 		e.Verdict = contract.Fold(e.Verdict, contract.Outcome{Status: contract.InProgress, Reason: "the operation was under way"})
 	}
-	e.Verdict = contract.Fold(e.Verdict, o)
+	before := e.Verdict
+	e.Verdict = contract.Fold(before, o)
+	if e.Verdict.Confirmed && !before.Confirmed {
+		e.Response = journal.Response{} // it does not show the success, and an SDK would be given it
+	}
 	e.Remember(journal.Event{
 		At: now, Kind: "evidence", Status: o.Status, Code: o.Code, Resource: o.Resource, RequestID: o.RequestID, Reason: o.Reason,
 	})
@@ -174,6 +178,6 @@ func (f *flight) hear(ctx context.Context) {
 	if err != nil || e.Lease.Holder != f.hold.holder {
 		return // storing the verdict will meet it
 	}
-	f.verdict = combined(e.Verdict, f.verdict)
+	f.follow(combined(e.Verdict, f.verdict), e.Response)
 	f.hold.entry = e
 }

@@ -29,7 +29,7 @@ func (f *flight) run(ctx context.Context) {
 	}()
 	switch {
 	case ctx.Err() != nil:
-		if f.verdict.Attempts == 0 {
+		if unknown(f.verdict) {
 			f.verdict.Outcome = contract.Outcome{Status: contract.NotExecuted, Reason: "nothing was sent: the context had ended"}
 		}
 		return
@@ -115,7 +115,9 @@ func (f *flight) attempt(ctx context.Context) {
 	if got != nil {
 		f.last = got
 	}
-	if reply.Err != nil {
+	if u := (*unsent)(nil); errors.As(reply.Err, &u) {
+		f.causes = append(f.causes, u)
+	} else if reply.Err != nil {
 		f.causes = append(f.causes, &transportError{reply.Err})
 	}
 	f.verdict = contract.Fold(f.verdict, f.client.classify(f.call(), reply))
@@ -274,8 +276,8 @@ func (f *flight) life() time.Duration {
 		return contract.RetentionForever
 	}
 	life := f.client.options.keyLife(f.op.terms)
-	if life == contract.RetentionForever {
-		return life
+	if life == contract.RetentionForever || f.hold == nil {
+		return life // within one call there is one clock
 	}
 	return life - f.skew
 }

@@ -61,7 +61,7 @@ func (f *flight) clear(ctx context.Context) error {
 // make of it.
 func (f *flight) noteSkew(started time.Time, r contract.Reply) {
 	date, err := http.ParseTime(contract.HeaderValue(r.Header, "Date"))
-	if err != nil || f.hold == nil {
+	if err != nil {
 		return
 	}
 	if off := max(started.Sub(date), date.Sub(r.At)); off >= ignoredSkew {
@@ -85,7 +85,7 @@ func (f *flight) conclude(ctx context.Context) {
 			_, err = store.Update(ctx, next)
 		}
 		if err == nil {
-			f.verdict = told
+			f.follow(told, next.Response)
 			return
 		}
 		// Somebody else wrote; or it was we, and only the answer was lost.
@@ -101,6 +101,15 @@ func (f *flight) conclude(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// follow makes the verdict the flight's, and the answer the one that it rests on: what
+// this run was answered does not show what somebody else found out.
+func (f *flight) follow(v contract.Verdict, r journal.Response) {
+	if final(v) && v.Outcome != f.verdict.Outcome && !f.verdict.Confirmed {
+		f.last = answerOf(r)
+	}
+	f.verdict = v
 }
 
 // unrecorded takes back what the journal does not know, but for the wait that the
@@ -231,13 +240,16 @@ func due(now time.Time, sweeps int, v contract.Verdict) time.Time {
 }
 
 // keepAnswer puts the answer into the entry, if this run brought one and the
-// verdict is this run's.
+// verdict is this run's, or it shows the success that was known without an answer.
 func (f *flight) keepAnswer(next *journal.Entry, base journal.Entry) {
-	fresh := f.last != nil && !f.last.kept
-	if fresh && (next.Verdict.Outcome == f.verdict.Outcome || base.Response.StatusCode == 0) {
+	if f.last == nil || f.last.kept {
+		return
+	}
+	shows := f.verdict.Confirmed && (!base.Verdict.Confirmed || base.Response.StatusCode == 0)
+	if shows || next.Verdict.Outcome == f.verdict.Outcome {
 		next.Response = journal.Response{
 			StatusCode: f.last.head.StatusCode,
-			Header:     keptHeader(f.last.head.Header),
+			Header:     keptHeader(f.last.head.Header, f.op.terms),
 			Body:       bytes.Clone(f.last.body),
 		}
 	}
@@ -248,12 +260,14 @@ func (f *flight) keepAnswer(next *journal.Entry, base journal.Entry) {
 //
 // Source: RFC 9110, section 7.6.1 (read 2026-11-29).
 var unkept = []string{
-	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Authentication-Info", "Proxy-Authentication-Info",
+	"Authorization", "Cookie", "Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Authentication-Info", "Proxy-Authentication-Info",
 	"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-func keptHeader(h http.Header) http.Header {
-	drop := slices.Clone(unkept)
+// keptHeader returns the headers of an answer that the journal keeps. An answer may
+// echo the credentials of its request.
+func keptHeader(h http.Header, t contract.Terms) http.Header {
+	drop := slices.Concat(unkept, t.CredentialHeaders)
 	for _, v := range contract.HeaderValues(h, "Connection") {
 		for name := range strings.SplitSeq(v, ",") {
 			drop = append(drop, strings.TrimSpace(name))

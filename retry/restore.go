@@ -12,9 +12,10 @@ import (
 )
 
 // kept are the headers of a request that the journal keeps: what the provider's
-// contract needs, and nothing that could be a credential.
+// contract needs, and what says how to read the body and its answer; nothing that could
+// be a credential.
 func kept(t contract.Terms) []string {
-	names := append(t.ContractHeaders(), "Content-Type", "Accept")
+	names := append(t.ContractHeaders(), "Content-Type", "Content-Encoding", "Accept")
 	if t.KeyHeader != "" {
 		names = append(names, t.KeyHeader)
 	}

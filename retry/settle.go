@@ -13,6 +13,10 @@ import (
 const (
 	maxReads    = 100 // requests of all look-ups of one operation
 	triesOfRead = 3   // of one of them, while its answer is a passing fault
+
+	// Adapters look from an hour before the first send. Where clocks differ by more,
+	// what they did not find may be there all the same.
+	lookUpSkew = time.Hour
 )
 
 // settle reads what sending could not show: a doubt is looked up, and what a
@@ -53,6 +57,8 @@ func (r *reader) lookUp(ctx context.Context) {
 	case len(found.Resources) > 0:
 	case found.Applied:
 		r.fold(contract.Outcome{Status: contract.Duplicate, Reason: "found by look-up, without a reference: " + found.Reason})
+	case found.Absent && r.skew > lookUpSkew:
+		r.note(errSkewed)
 	case found.Absent && whole:
 		r.fold(contract.Outcome{Status: contract.NotExecuted, Reason: "a look-up proved that there is none: " + found.Reason})
 	}
@@ -174,6 +180,7 @@ func (r *reader) fold(o contract.Outcome) {
 }
 
 var (
+	errSkewed  = errors.New("the look-up found none, but clocks differ too much for that to prove anything")
 	errReads   = errors.New("the look-up takes more requests than an operation may")
 	errForeign = errors.New("the adapter's read is not a GET on the operation's own host")
 	errSteered = errors.New("the adapter's read has a path that may lead elsewhere")
@@ -210,9 +217,13 @@ func (r *reader) read(ctx context.Context, step contract.Step, req *http.Request
 		r.left--
 		started := time.Now()
 		reply, got := r.client.exchange(ctx, head, nil, r.op.terms, func() error { return nil })
+		r.noteSkew(started, reply)
 		r.tell(ctx, step, started, reply)
 		wait := max(reply.Wait(), r.backoff())
 		if !passing(reply) || try == triesOfRead || wait > r.client.options.MaxWait || !sleep(ctx, wait) {
+			if u := (*unsent)(nil); errors.As(reply.Err, &u) {
+				return contract.Reply{}, nil, u // ours to mend, so it is told
+			}
 			return reply, got, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -175,8 +176,22 @@ func swept(e journal.Entry, v contract.Verdict, why string, err error) *Swept {
 	return s
 }
 
-// whyOpen says why the operation could not be settled.
+// whyOpen says why the operation could not be settled, and what came of the last
+// attempt: a sweep's credentials may be the wrong ones.
 func (f *flight) whyOpen() string {
+	why, last := f.whyNotSent(), f.verdict.Last.Reason
+	if f.sends > 0 && last != "" && last != why {
+		why += "; the last attempt: " + last
+	}
+	for _, cause := range f.causes {
+		if u := (*unsent)(nil); errors.As(cause, &u) && !strings.Contains(why, u.reason) {
+			why += "; " + u.reason
+		}
+	}
+	return why
+}
+
+func (f *flight) whyNotSent() string {
 	_, finds := f.client.adapter.(contract.Finder)
 	lookUp := "a look-up did not settle it"
 	if !finds {

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -58,7 +59,7 @@ func TestSweep(t *testing.T) {
 		"old: nobody can":          {&stub{}, 25 * time.Hour, []act{drop()}, contract.Unknown, false, 1, "too old"},
 		"young, and no answer":     {&stub{}, 2 * time.Minute, []act{drop(), drop(), drop(), drop(), drop(), drop()}, contract.Unknown, false, 6, "no answer"},
 		"young, and a throttle":    {&stub{}, 2 * time.Minute, []act{drop(), respond(429, `{}`, "Retry-After: 600")}, contract.Unknown, false, 2, "wait"},
-		"young, and wrong secrets": {&stub{}, 2 * time.Minute, []act{drop(), respond(401, `{}`)}, contract.Unknown, false, 2, "ended before"},
+		"young, and wrong secrets": {&stub{}, 2 * time.Minute, []act{drop(), respond(401, `{}`)}, contract.Unknown, false, 2, "refused before execution"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, s *tapped) {
@@ -91,6 +92,56 @@ func TestSweep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSweepUnauthorized: a person is told that it was Authorize that failed, also where
+// the operation would only be looked up.
+func TestSweepUnauthorized(t *testing.T) {
+	for _, after := range []time.Duration{2 * time.Minute, 25 * time.Hour} {
+		virtual(t, func(t *testing.T) {
+			s := &tapped{Store: journal.NewMemory()}
+			b := newBank(drop())
+			left(t, s, b.provider, payKey)
+			time.Sleep(after)
+			errVault := errors.New("the vault's text")
+			c := newClient(t, b.provider, able(&stub{}), &Options{Journal: s, Authorize: func(*http.Request) error { return errVault }})
+			op := sweep(t, c, SweepOptions{}).Operations[0]
+			assert.Equal(t, contract.Unknown, op.Verdict.Status)
+			assert.Contains(t, op.Reason, "Authorize returned an error")
+			assert.NotContains(t, op.Reason+op.Err.Error(), "vault")
+			assert.ErrorIs(t, op.Err, errVault)
+			assert.False(t, s.entry(t).Settled)
+			assert.Equal(t, 1, b.count())
+		})
+	}
+}
+
+// TestPutOffKeepsTheDoubt: what a sweep cannot go on with stays in doubt, although it had
+// done nothing before the process died that tried again.
+func TestPutOffKeepsTheDoubt(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := &tapped{Store: journal.WithoutBodies(journal.NewMemory())}
+		b := newBank()
+		b.faults = []act{b.refuse(respond(401, `{}`)), drop()}
+		result, err := pay(newClient(t, b.provider, nil, &Options{Journal: s}))
+		wantVerdict(t, contract.Rejected, result, err)
+		dead := s.other()
+		dead.fault = func(n int, _ string) failure {
+			if n > 2 { // after Begin, which finds it, and the lease
+				return dies
+			}
+			return works
+		}
+		_, err = pay(newClient(t, b.provider, nil, &Options{Journal: dead, MaxAttempts: 1}))
+		require.ErrorIs(t, err, contract.Unknown)
+		time.Sleep(3 * time.Minute)
+		op := sweep(t, newClient(t, b.provider, nil, &Options{Journal: s, Authorize: signed}), SweepOptions{}).Operations[0]
+		assert.False(t, op.Settled)
+		assert.Equal(t, contract.Unknown, op.Verdict.Status)
+		assert.Equal(t, contract.EffectMaybe, s.entry(t).Verdict.Effect())
+		assert.Equal(t, 1, s.entry(t).Sweeps)
+		assert.Equal(t, map[string]int{payKey: 1}, b.paid)
+	})
 }
 
 // TestSweepSchedule: 1 minute, 5 minutes, an hour, then daily.
@@ -315,6 +366,7 @@ func TestLearnWhileSending(t *testing.T) {
 				assert.Empty(t, e.Lease.Holder)
 				if name == "the same" {
 					assert.Equal(t, 201, e.Response.StatusCode, "the answer is kept")
+					assert.Equal(t, 201, one.result.Response.StatusCode)
 				}
 			})
 		})
@@ -386,6 +438,44 @@ func TestLearnOfTheDead(t *testing.T) {
 		assert.True(t, result.Recorded)
 		assert.Nil(t, result.Response)
 	})
+}
+
+// TestLearnedForAnSDK: what the API answered before a success was learned, or while, does
+// not show the success, and no SDK is given it: the payment is fetched.
+func TestLearnedForAnSDK(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer act
+		learn  time.Duration // after the call; it is answered after 20 s
+	}{
+		"a server error before":  {respond(500, `{}`), time.Minute},
+		"a server error later":   {respond(500, `{}`), 10 * time.Second},
+		"a cut answer before":    {respond(201, `{"id":"pay_1","padding":"`+strings.Repeat("-", 100)+`"}`), time.Minute},
+		"an unresolved conflict": {respond(409, `{"existing":"pay_1"}`), time.Minute},
+		"a refusal later":        {respond(401, `{}`), 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, s *tapped) {
+				options := func() *Options { return &Options{Journal: s, MaxAttempts: 1, MaxBodyBytes: 99} }
+				c := newClient(t, newProvider(after(20*time.Second, tc.answer)), nil, options())
+				one := start(c, payment(context.Background()))
+				time.Sleep(tc.learn)
+				_, err := c.Learn(context.Background(), payKey, seen, "event evt_1")
+				require.NoError(t, err)
+				one.wait()
+				if tc.learn < 20*time.Second {
+					wantVerdict(t, contract.Succeeded, one.result, one.err)
+					assert.Nil(t, one.result.Response)
+				}
+				assert.Zero(t, s.entry(t).Response)
+
+				fetched := `{"id":"pay_1","amount":100}`
+				c = newClient(t, newProvider(respond(200, fetched)), resolving{stub: &stub{}}, options())
+				resp, err := c.RoundTrip(payment(context.Background()))
+				require.NoError(t, err)
+				assert.Equal(t, fetched, body(t, resp))
+			})
+		})
+	}
 }
 
 // TestLearnWakesWhoWaitsForAnother: also a caller that only polls.
@@ -502,6 +592,21 @@ func TestLearnedDuplicate(t *testing.T) {
 		for _, r := range b.requests()[1:] {
 			assert.Equal(t, http.MethodGet, r.Method)
 		}
+	})
+}
+
+// TestLearnNoAdvice: when and whether to send again is the provider's to say, in a reply.
+func TestLearnNoAdvice(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := &tapped{Store: journal.NewMemory()}
+		p := newProvider(drop(), created())
+		c := newClient(t, p, nil, &Options{Journal: s, MaxAttempts: 1})
+		_, _ = pay(c)
+		v, err := c.Learn(context.Background(), payKey, contract.Outcome{Source: contract.FromLookUp, RetryAfter: time.Hour, NoResend: true, Replayed: true}, "Ann")
+		require.NoError(t, err)
+		assert.Equal(t, contract.Outcome{Source: contract.FromOutside, Reason: "Ann"}, v.Last)
+		result, err := pay(c)
+		wantVerdict(t, contract.Succeeded, result, err)
 	})
 }
 

@@ -361,6 +361,9 @@ func mutants() map[string]struct {
 		"Prune ignores Retain": {pruning(func(e journal.Entry, before time.Time) bool {
 			return e.Settled && e.Updated.Before(before)
 		}), "prune by age"},
+		"Prune has no clock": {pruning(func(e journal.Entry, before time.Time) bool {
+			return e.Settled && e.Updated.Before(before) && e.Retain.Before(before)
+		}), "prune by the clock"},
 		"Prune takes what is just as old": {mutant{prune: func(s journal.Store, ctx context.Context, before time.Time, limit int) (int, error) {
 			return s.Prune(ctx, before.Add(time.Microsecond), limit)
 		}}, "prune by age"},

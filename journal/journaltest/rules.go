@@ -41,6 +41,7 @@ var rules = []rule{
 	{"unsettled is whole", "Unsettled returns entries with every field", unsettledWhole},
 	{"prune spares the unsettled", "Prune never removes an unsettled entry", pruneSpares},
 	{"prune by age", "Prune removes what was last updated, and to be retained, before the given time", pruneAge},
+	{"prune by the clock", "Prune keeps what is to be retained beyond now, whatever time it is given", pruneClock},
 	{"prune in batches", "Prune removes up to limit entries and returns how many", pruneBatches},
 	{"prune removes", "what is pruned is gone, and its ID is free", pruneRemoves},
 	{"list is whole", "List, page by page, returns every entry once, with every field", listWhole},
@@ -391,6 +392,15 @@ func pruneAge(s *subject) {
 		s.require(n == 0, "Prune removed %d entries, want none, at %q", n, key)
 		s.is(err, nil, "Get of what was to stay, "+key)
 	}
+}
+
+func pruneClock(s *subject) {
+	e := settled("the key is still known", noon)
+	e.Retain = time.Now().Add(time.Hour)
+	s.begin(e)
+	n := s.prune(time.Now().Add(1000*time.Hour), 100)
+	s.require(n == 0, "Prune to a time that is yet to come removed an entry whose key is still known")
+	s.get(e.ID)
 }
 
 func pruneBatches(s *subject) {

@@ -40,7 +40,7 @@ var (
 	selectOne       = fmt.Sprintf("SELECT %s FROM {entries} WHERE %s", fields, own)
 	selectUnsettled = fmt.Sprintf("SELECT %s FROM {entries} WHERE NOT settled AND provider = $1 AND account = $2"+
 		" AND due <= $3 AND (lease_holder = '' OR lease_until <= $3) ORDER BY due LIMIT $4", fields)
-	old   = "settled AND updated < $1 AND retain < $1"
+	old   = "settled AND updated < $1 AND retain < $3"
 	prune = fmt.Sprintf("DELETE FROM {entries} WHERE %s AND id IN (SELECT id FROM {entries} WHERE %s ORDER BY updated LIMIT $2)", old, old)
 )
 

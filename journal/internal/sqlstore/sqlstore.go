@@ -258,7 +258,11 @@ func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (removed
 		if limit < 1 {
 			return nil
 		}
-		n, err := s.conn.Exec(ctx, s.query(prune), s.dialect.Time(before), limit)
+		known := before // keys that the provider may still know
+		if now := time.Now(); known.After(now) {
+			known = now
+		}
+		n, err := s.conn.Exec(ctx, s.query(prune), s.dialect.Time(before), limit, s.dialect.Time(known))
 		removed = int(n)
 		return err
 	})

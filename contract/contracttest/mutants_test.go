@@ -273,7 +273,7 @@ var mutants = []mutant{
 		t.RepeatAnswers = []contract.Answer{{Status: http.StatusBadRequest, Code: "invalid_request_error"}}
 	})},
 	{"in flight, said as a mismatch is", "v1", "answers", keyed(func(t *contract.Terms) {
-		t.InFlightAnswers = t.MismatchAnswers
+		t.InFlightAnswers, t.MismatchAnswers = t.MismatchAnswers, nil
 	})},
 	{"no endpoints", "v1", "endpoints", listing()},
 	{"an endpoint that reads", "v1", "endpoints", listing(contract.Endpoint{Name: "read", Method: http.MethodGet, URL: "https://api.stripe.com/v1/balance"})},

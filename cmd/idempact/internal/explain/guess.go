@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -153,34 +154,35 @@ func byMembers(a *answer.Answer) (catalog.Provider, string) {
 }
 
 // enough is how many members of its own a provider must have in an answer, and no other
-// provider any; the kind of the object alone is enough.
+// provider any. The kind of the object alone is enough, and goes first.
 const enough = 2
 
 // byMembersBut guesses without some of the documented answers.
 func byMembersBut(a *answer.Answer, without func(catalog.Provider, example) bool) (catalog.Provider, string) {
-	var own []string
-	var kind bool
-	var who catalog.Provider
+	kinds, members := map[string]int{}, map[string]int{} // of one provider alone, by its name
 	for path := range shapeOf(a.Body) {
-		if strings.HasPrefix(path, "metadata.") {
-			continue // the caller's own
-		}
 		owners := slices.DeleteFunc(slices.Clone(catalog.Providers), func(p catalog.Provider) bool {
 			return !slices.ContainsFunc(exchanges(p), func(e example) bool { return e.shape[path] && !without(p, e) })
 		})
 		switch {
-		case len(owners) != 1:
-		case len(own) > 0 && owners[0].Name != who.Name:
-			return catalog.Provider{}, ""
+		case len(owners) != 1 || strings.HasPrefix(path, "metadata."): // the caller's own
+		case strings.Contains(path, " "):
+			kinds[owners[0].Name]++
 		default:
-			own, who = append(own, path), owners[0]
-			kind = kind || strings.Contains(path, " ")
+			members[owners[0].Name]++
 		}
 	}
-	if len(own) < enough && !kind {
-		return catalog.Provider{}, ""
+	if len(kinds) == 1 {
+		p, _ := catalog.Find(slices.Collect(maps.Keys(kinds))[0])
+		return p, "it alone documents objects of this kind"
 	}
-	return who, "only its documented answers have such members"
+	if len(kinds) == 0 && len(members) == 1 {
+		name := slices.Collect(maps.Keys(members))[0]
+		if p, _ := catalog.Find(name); members[name] >= enough {
+			return p, "it alone documents members of these names"
+		}
+	}
+	return catalog.Provider{}, ""
 }
 
 // byShapeBut guesses without some of the documented answers.

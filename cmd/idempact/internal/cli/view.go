@@ -47,6 +47,14 @@ func printable(s string) string {
 	}, s)
 }
 
+// clip shortens what is too long for a column.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:39]) + "…"
+	}
+	return s
+}
+
 // effectColor is the colour of a status.
 func effectColor(s contract.Status) text.Color {
 	switch s.Effect() {

@@ -5,6 +5,7 @@ package fakeserver
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -143,7 +144,7 @@ func (one *space) report(log func(Line)) {
 }
 
 func lineOf(r fakes.Request, effects []fakes.Effect) Line {
-	l := Line{Time: r.Time, Method: r.Method, Path: r.Path, Status: r.Status, Replayed: r.Replayed}
+	l := Line{Time: r.Time, Method: r.Method, Path: (&url.URL{Path: r.Path}).EscapedPath(), Status: r.Status, Replayed: r.Replayed}
 	if r.Key != "" {
 		l.Key = contract.KeyTag(r.Key)
 	}
@@ -152,7 +153,7 @@ func lineOf(r fakes.Request, effects []fakes.Effect) Line {
 	}
 	for _, e := range effects {
 		if e.RequestID == r.ID {
-			l.Effects = append(l.Effects, fmt.Sprintf("%s %s %s", e.Action, e.Kind, e.Resource))
+			l.Effects = append(l.Effects, fmt.Sprintf("%s %s %s", e.Action, e.Kind, url.PathEscape(e.Resource))) // which a client may have named
 		}
 	}
 	return l

@@ -190,7 +190,7 @@ func TestLog(t *testing.T) {
 	d.do("", "GET", "/v1/%1b%5b2J%0aFAKE%C2%9b?q=secret", "")
 	var wait sync.WaitGroup
 	for i := range 20 {
-		wait.Go(func() { d.pay("", fmt.Sprint("k", i)) })
+		wait.Go(func() { assert.Equal(t, 200, d.pay("", fmt.Sprint("k", i))) })
 	}
 	wait.Wait()
 	d.mu.Lock()

@@ -5,6 +5,7 @@ package answer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/idempact/idempact/contract"
@@ -64,8 +66,7 @@ func Read(r io.Reader, o Options) (*Answer, error) {
 	case len(raw) > Limit:
 		return nil, ErrTooLarge
 	}
-	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
-	text := terminal.ReplaceAllString(strings.ReplaceAll(string(raw), "\r\n", "\n"), "")
+	text := clean(raw)
 	switch {
 	case strings.TrimSpace(text) == "" && o.Status == 0:
 		return nil, ErrEmpty
@@ -76,8 +77,12 @@ func Read(r io.Reader, o Options) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Status != 0 {
+	switch {
+	case o.Status == 0:
+	case a.Status == 0:
 		a.Status = o.Status
+	case a.Status != o.Status:
+		return nil, fmt.Errorf("the input says %d, and --status %d: one of them is another answer's", a.Status, o.Status)
 	}
 	if a.Status < 100 || a.Status > 999 {
 		return nil, ErrNoStatus
@@ -97,7 +102,7 @@ func (a *Answer) ReadRequest(r io.Reader) error {
 	case len(raw) > Limit:
 		return ErrTooLarge
 	}
-	text := strings.ReplaceAll(string(raw), "\r\n", "\n")
+	text := clean(raw)
 	h, rest, _ := parseHead(strings.Split(strings.TrimLeft(text, "\n\t "), "\n"))
 	if !readable(text) || !a.request(h) {
 		return ErrNoRequest
@@ -105,6 +110,28 @@ func (a *Answer) ReadRequest(r io.Reader) error {
 	a.RequestBody = join(rest)
 	return nil
 }
+
+// clean returns the text without the mark of its encoding, carriage returns at the ends
+// of lines (a recorded terminal has two), colours, and what script writes at its end.
+func clean(raw []byte) string {
+	text := string(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")))
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		if len(raw)%2 == 0 && len(raw) > 1 && order.Uint16(raw) == 0xfeff { // PowerShell writes UTF-16
+			units := make([]uint16, len(raw)/2-1)
+			for i := range units {
+				units[i] = order.Uint16(raw[2*i+2:])
+			}
+			text = string(utf16.Decode(units))
+		}
+	}
+	text = terminal.ReplaceAllString(lineEnd.ReplaceAllString(text, "\n"), "")
+	return recorderEnd.ReplaceAllString(text, "")
+}
+
+var (
+	lineEnd     = regexp.MustCompile(`\r+\n`)
+	recorderEnd = regexp.MustCompile(`\n+Script done on [^\n]*\n*$`)
+)
 
 // terminal is what colours text and makes links of it.
 var terminal = regexp.MustCompile(`\x1b\[[0-9;]*m|\x1b\][^\x1b\x07]*(?:\x1b\\|\x07)`)
@@ -126,7 +153,7 @@ func readable(text string) bool {
 // forms are the ways in which an answer can be written, tried in this order.
 var forms = []struct {
 	name  string
-	is    func(text string) bool
+	is    func(text string, o Options) bool
 	parse func(text string, o Options) (*Answer, error)
 }{
 	{"HAR", isHAR, parseHAR},
@@ -137,7 +164,7 @@ var forms = []struct {
 
 func parse(text string, o Options) (*Answer, error) {
 	for _, f := range forms {
-		if f.is(text) {
+		if f.is(text, o) {
 			a, err := f.parse(text, o)
 			if err == nil {
 				a.Format = f.name
@@ -160,6 +187,9 @@ func body(text string) []byte { return []byte(strings.TrimSuffix(text, "\n")) }
 func (a *Answer) cut() string {
 	if a.Cut != "" {
 		return a.Cut
+	}
+	if curlError.Match(a.Body) {
+		return "curl says that it failed"
 	}
 	trimmed := bytes.TrimSpace(a.Body)
 	want, err := strconv.Atoi(contract.HeaderValue(a.Header, "Content-Length"))

@@ -8,10 +8,12 @@ import (
 var (
 	dumpStatus = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] (?:recv|send) \(stream_id=[0-9]+[^)]*\) )?:status: ?[0-9]{3}\s*$`)
 	dumpPrefix = regexp.MustCompile(`^\[[^\]]*\] (?:recv|send) \(stream_id=[0-9]+[^)]*\) `)
-	dumpTalk   = regexp.MustCompile(`^(\[[^\]]*\] (?:recv|send) [A-Z_]+ frame |\[[^\]]*\] [A-Z][a-z]|          [;(])`)
+	dumpSent   = regexp.MustCompile(`^ {10}(:?[a-z0-9-]+: )`)                              // the fields of a request
+	dumpFrame  = regexp.MustCompile(`\[ *[0-9.]+\] (?:recv|send) [A-Z_]+ frame <[^<>]*>$`) // also where it stands behind a body
+	dumpTalk   = regexp.MustCompile(`^(\[[^\]]*\] (?:recv|send) [A-Z_]+ frame |\[[^\]]*\] [A-Z][a-z]|          [;([])`)
 )
 
-func isDump(text string) bool { return dumpStatus.MatchString(text) }
+func isDump(text string, _ Options) bool { return dumpStatus.MatchString(text) }
 
 // parseDump reads a dump of HTTP/2: fields a line each, with :status among them and
 // perhaps those of the request before it, the body after an empty line. What nghttp -v
@@ -24,7 +26,8 @@ func parseDump(text string, _ Options) (*Answer, error) {
 		if dumpTalk.MatchString(line) {
 			continue
 		}
-		line = dumpPrefix.ReplaceAllString(line, "")
+		line = dumpFrame.ReplaceAllString(line, "")
+		line = dumpSent.ReplaceAllString(dumpPrefix.ReplaceAllString(line, ""), "$1")
 		if strings.HasPrefix(line, ":status:") || strings.HasPrefix(line, ":method:") {
 			blocks, block = append(blocks, block), nil
 		}

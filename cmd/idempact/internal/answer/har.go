@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -31,6 +32,7 @@ type harResponse struct {
 	Status  int         `json:"status"`
 	Headers []harHeader `json:"headers"`
 	Content struct {
+		Size     int    `json:"size"`
 		Text     string `json:"text"`
 		Encoding string `json:"encoding"`
 	} `json:"content"`
@@ -49,23 +51,27 @@ type harFile struct {
 	harEntry
 }
 
+// harStart is how a HAR file begins.
+var harStart = regexp.MustCompile(`^\s*\{\s*"log"\s*:\s*\{`)
+
 // isHAR reports whether the text is a JSON object with the members of a HAR file, or
-// one that is cut.
-func isHAR(text string) bool {
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+// one that is cut. An object whose status is told beside it is a body, whatever is in it,
+// unless an entry is asked for.
+func isHAR(text string, o Options) bool {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") || o.Status != 0 && o.Entry == 0 {
 		return false
 	}
 	var f harFile
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
-		return false
+		return harStart.MatchString(text)
 	}
-	return f.Log != nil || f.Response != nil && f.Response.Status != 0
+	return f.Log != nil || f.Response != nil && (f.Response.Status != 0 || f.Request != nil && f.Request.URL != "")
 }
 
 func parseHAR(text string, o Options) (*Answer, error) {
 	var f harFile
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
-		return nil, errors.New("the HAR file is not JSON that can be read")
+		return nil, errors.New("the HAR file is not JSON that can be read: is it whole?")
 	}
 	entries := []harEntry{f.harEntry}
 	if f.Log != nil {
@@ -86,6 +92,9 @@ func (e harEntry) answer() (*Answer, error) {
 	if e.Response == nil {
 		return nil, errors.New("the HAR entry has no response")
 	}
+	if e.Response.Status == 0 { // what browsers write where none came
+		return nil, errors.New("the HAR entry has no answer: the request may have arrived, so its effect is unknown; never send again under a new key")
+	}
 	a := &Answer{Status: e.Response.Status, Header: headers(e.Response.Headers), Body: []byte(e.Response.Content.Text)}
 	if e.Response.Content.Encoding == "base64" {
 		b, err := base64.StdEncoding.DecodeString(e.Response.Content.Text)
@@ -94,11 +103,14 @@ func (e harEntry) answer() (*Answer, error) {
 		}
 		a.Body = b
 	}
+	if e.Response.Content.Size > 0 && len(a.Body) == 0 {
+		a.Cut = "its body is not in the HAR file: save it with content"
+	}
 	a.Header.Del("Content-Length") // of the body on the wire, which may have been packed
 	if r := e.Request; r != nil && r.Method != "" {
 		u, err := url.Parse(r.URL)
-		if err != nil {
-			return nil, errors.New("the HAR entry's request has no URL")
+		if err != nil || u.Host == "" || !methodForm.MatchString(r.Method) {
+			return nil, errors.New("the HAR entry's request has no method or no URL")
 		}
 		a.Method, a.URL, a.RequestHeader, a.RequestBody = r.Method, u, headers(r.Headers), []byte(r.PostData.Text)
 	}

@@ -15,6 +15,9 @@ var statusLine = regexp.MustCompile(`^HTTP/(?:[0-9](?:\.[0-9])?) +([1-9][0-9]{2}
 // requestLine is the first line of a request.
 var requestLine = regexp.MustCompile(`^([A-Z]{3,10}) +(\S+)(?: +HTTP/[0-9](?:\.[0-9])?)?$`)
 
+// methodForm is what a method looks like.
+var methodForm = regexp.MustCompile(`^[A-Za-z]{1,20}$`)
+
 // headerLine is a field of a head; a pseudo header of HTTP/2 starts with a colon.
 var headerLine = regexp.MustCompile("^(:?[!#$%&'*+.^_`|~0-9A-Za-z-]+): ?(.*)$")
 
@@ -33,7 +36,7 @@ func parseHead(lines []string) (h head, rest []string, whole bool) {
 		line = strings.TrimRight(line, " \t\r")
 		switch m := headerLine.FindStringSubmatch(line); {
 		case line == "":
-			return h, lines[i+1:], true
+			return h, lines[i+1:], i+1 < len(lines) // the last line break ends a field
 		case m == nil && i == 0:
 			h.first = line
 		case m == nil:
@@ -65,7 +68,7 @@ func (a *Answer) request(h head) bool {
 		method, target = m[1], m[2]
 	}
 	u, err := url.Parse(target)
-	if method == "" || target == "" || err != nil {
+	if !methodForm.MatchString(method) || target == "" || err != nil {
 		return false
 	}
 	if host == "" {

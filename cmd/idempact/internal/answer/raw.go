@@ -1,13 +1,14 @@
 package answer
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 )
 
 // isRaw reports whether a line of the text begins an answer.
-func isRaw(text string) bool {
-	first, _, _ := strings.Cut(strings.TrimLeft(text, "\n\t "), "\n")
+func isRaw(text string, _ Options) bool {
+	first, _, _ := strings.Cut(start(text), "\n")
 	return statusLine.MatchString(strings.TrimRight(first, "\r\t ")) ||
 		requestLine.MatchString(strings.TrimRight(first, "\r\t ")) && strings.Contains(text, "\nHTTP/")
 }
@@ -15,7 +16,7 @@ func isRaw(text string) bool {
 // parseRaw reads what curl -i prints: heads and bodies as they are on the wire, of
 // which the last counts; a request may stand before them.
 func parseRaw(text string, _ Options) (*Answer, error) {
-	lines := strings.Split(strings.TrimLeft(text, "\n\t "), "\n")
+	lines := strings.Split(start(text), "\n")
 	a := &Answer{}
 	for {
 		h, rest, whole := parseHead(lines)
@@ -26,7 +27,7 @@ func parseRaw(text string, _ Options) (*Answer, error) {
 				a.Cut = headCut(h)
 				return a, nil
 			}
-			if next := nextHead(rest, statusLine); !final(status) || connects(h) || redirects(status, rest) {
+			if next := nextHead(rest, statusLine); !final(status) || connects(h) || redirects(status, rest) || next == 0 {
 				if next < 0 {
 					a.Body = join(rest)
 					return a, nil
@@ -50,15 +51,32 @@ func parseRaw(text string, _ Options) (*Answer, error) {
 }
 
 // headCut says that a head does not end, unless the paste lost no more than the empty
-// line after an answer without a body.
+// line after an answer that says that it has no body.
 func headCut(h head) string {
-	switch h.header.Get("Content-Length") {
-	case "", "0":
-		if h.header.Get("Transfer-Encoding") == "" && h.header.Get("Content-Type") == "" {
-			return ""
-		}
+	if h.header.Get("Content-Length") == "0" || h.status() == http.StatusNoContent {
+		return ""
 	}
 	return "it ends before its body"
+}
+
+// before is what can stand before an answer in a terminal: the command, a recorder's
+// note, curl's progress meter.
+var before = regexp.MustCompile(`^(?:\S*[$#%>] +)?(?:[^$#%>]*[$#%>] +)?(?:curl|http|https|xh|nghttp) |^Script started `)
+
+// start drops what stands before an answer.
+func start(text string) string {
+	lines := strings.Split(strings.TrimLeft(text, "\n\t "), "\n")
+	for len(lines) > 1 && (before.MatchString(lines[0]) || curlMeter.MatchString(lines[0])) {
+		for strings.HasSuffix(lines[0], "\\") && len(lines) > 1 {
+			lines = lines[1:] // the command goes on
+		}
+		if i := strings.LastIndexByte(lines[0], '\r'); i >= 0 && statusLine.MatchString(lines[0][i+1:]) {
+			lines[0] = lines[0][i+1:]
+			break
+		}
+		lines = lines[1:]
+	}
+	return strings.TrimLeft(strings.Join(lines, "\n"), "\n\t ")
 }
 
 // connects reports whether a proxy answers that a tunnel is open.
@@ -86,10 +104,12 @@ func join(lines []string) []byte { return body(strings.Join(lines, "\n")) }
 // Marks of curl -v: * is curl's own talk, > and < are heads, { and } count data.
 var (
 	verboseHead = regexp.MustCompile(`(?m)^< HTTP/[0-9]`)
-	curlTalk    = regexp.MustCompile(`^(\* |\*$|[{}] \[[0-9]+ bytes data\]|  % Total |  +Dload|\s*[0-9]+ +[0-9.]+[kMG]? +.*--:--:--)`)
+	curlTalk    = regexp.MustCompile(`^(?:\* |\*$|[{}] \[[0-9]+ bytes data\])|` + curlMeter.String())
+	curlMeter   = regexp.MustCompile(`^(?: *% Total | +Dload|\s*[0-9]+ +[0-9.]+[kMG]? +.*--:--:--)`)
+	curlError   = regexp.MustCompile(`(?m)^curl: \([0-9]+\) `)
 )
 
-func isVerbose(text string) bool { return verboseHead.MatchString(text) }
+func isVerbose(text string, _ Options) bool { return verboseHead.MatchString(text) }
 
 // parseVerbose reads what curl -v prints, of which the last exchange counts.
 func parseVerbose(text string, _ Options) (*Answer, error) {
@@ -126,6 +146,14 @@ func parseVerbose(text string, _ Options) (*Answer, error) {
 	end()
 	h, _, _ := parseHead(got)
 	a.Status, a.Header, a.Body = h.status(), h.header, []byte(strings.TrimSpace(strings.Join(rest, "\n")))
+	if both := string(a.Body); isRaw(both, Options{}) { // curl -v -i prints the heads twice
+		inner, err := parseRaw(both, Options{})
+		if err != nil {
+			return nil, err
+		}
+		a.Status, a.Header, a.Body, a.Cut = inner.Status, inner.Header, inner.Body, inner.Cut
+		return a, nil
+	}
 	if !complete {
 		a.Cut = headCut(h)
 	}

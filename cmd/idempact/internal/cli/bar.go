@@ -22,7 +22,7 @@ func newBar(c *console, what string, total int) *bar {
 	b.writer.SetUpdateFrequency(100 * time.Millisecond)
 	b.writer.SetAutoStop(false)
 	b.writer.AppendTracker(b.tracker)
-	if !c.colored {
+	if !c.coloredE {
 		text.DisableColors()
 	}
 	go b.writer.Render()

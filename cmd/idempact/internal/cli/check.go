@@ -171,7 +171,7 @@ func (r checkReport) text(c *console) string {
 			fmt.Fprintf(&b, "         %s\n", wrap(rule.Why, 9))
 		}
 		for _, found := range rule.Found {
-			fmt.Fprintf(&b, "         - %s\n", wrap(found, 11))
+			fmt.Fprintf(&b, "         - %s\n", wrap(printable(found), 11))
 		}
 	}
 	if len(r.Drift) > 0 {
@@ -181,7 +181,7 @@ func (r checkReport) text(c *console) string {
 			if d.Differs {
 				mark = c.paint("DRIFTED", text.FgRed, text.Bold)
 			}
-			rows = append(rows, []string{d.Promise, d.Recorded, d.Seen, mark})
+			rows = append(rows, []string{d.Promise, d.Recorded, printable(d.Seen), mark})
 		}
 		b.WriteString("\n" + grid([]string{"PROMISE", "RECORDED", "SEEN", ""}, rows))
 	}

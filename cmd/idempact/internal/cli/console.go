@@ -10,6 +10,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
 )
 
 // console is where a command reads and writes, and how it is to look.
@@ -18,7 +19,8 @@ type console struct {
 	out, errs io.Writer
 	json      bool
 	color     string
-	colored   bool
+	colored   bool // out
+	coloredE  bool // errs
 }
 
 // view is what a command shows: itself as JSON, or as text.
@@ -28,12 +30,14 @@ type view interface {
 
 // open settles what the flags ask for.
 func (c *console) open() error {
+	allowed := os.Getenv("NO_COLOR") == ""
+	smart := allowed && os.Getenv("TERM") != "dumb"
 	switch c.color {
 	case "always":
-		c.colored = os.Getenv("NO_COLOR") == ""
+		c.colored, c.coloredE = allowed, allowed
 	case "never":
 	case "auto":
-		c.colored = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(c.out)
+		c.colored, c.coloredE = smart && isTerminal(c.out), smart && isTerminal(c.errs)
 	default:
 		return fmt.Errorf("--color is auto, always or never")
 	}
@@ -53,8 +57,10 @@ func (c *console) show(v view) error {
 }
 
 // paint colours text where colours are wanted.
-func (c *console) paint(s string, colors ...text.Color) string {
-	if !c.colored {
+func (c *console) paint(s string, colors ...text.Color) string { return paint(c.colored, s, colors...) }
+
+func paint(colored bool, s string, colors ...text.Color) string {
+	if !colored {
 		return s
 	}
 	return text.Colors(colors).EscapeSeq() + s + text.Reset.EscapeSeq()
@@ -63,11 +69,7 @@ func (c *console) paint(s string, colors ...text.Color) string {
 // isTerminal reports whether a file is a terminal.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(file.Fd())) // /dev/null is a device, too
 }
 
 // grid returns a table in plain text: no lines but those between the rows' columns.

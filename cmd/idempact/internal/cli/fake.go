@@ -129,7 +129,7 @@ func (f fakeFlags) logTo(c *console) func(fakeserver.Line) {
 		}
 		line := l.String()
 		if l.Fault != "" {
-			line = c.paint(line, text.FgYellow)
+			line = paint(c.coloredE, line, text.FgYellow)
 		}
 		fmt.Fprintln(c.errs, line)
 	}

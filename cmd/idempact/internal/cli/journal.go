@@ -103,6 +103,14 @@ type verdict struct {
 	Resources []string `json:"resources,omitempty"`
 }
 
+func viewVerdict(v contract.Verdict) verdict {
+	view := verdict{outcomeView: viewOutcome(v.Outcome), Attempts: v.Attempts}
+	for _, r := range v.Resources {
+		view.Resources = append(view.Resources, printable(r))
+	}
+	return view
+}
+
 type eventView struct {
 	At        time.Time `json:"at"`
 	TookMS    int64     `json:"took_ms"`
@@ -128,9 +136,9 @@ type reveal struct{ keys, bodies bool }
 
 func viewEntry(e journal.Entry, now time.Time, r reveal) entryView {
 	v := entryView{
-		Provider: e.Provider, Account: printable(e.Account), KeyTag: contract.KeyTag(e.Key), Action: printable(e.Action),
+		Provider: printable(e.Provider), Account: printable(e.Account), KeyTag: contract.KeyTag(e.Key), Action: printable(e.Action),
 		Request: printable(e.Request.Method + " " + bare(e.Request.URL)), Settled: e.Settled,
-		Verdict: verdict{viewOutcome(e.Verdict.Outcome), e.Verdict.Attempts, e.Verdict.Resources},
+		Verdict: viewVerdict(e.Verdict),
 		Since:   known(e.FirstSent), Updated: e.Updated, Sweeps: e.Sweeps, status: e.Verdict.Status,
 	}
 	if r.keys {
@@ -144,7 +152,7 @@ func viewEntry(e journal.Entry, now time.Time, r reveal) entryView {
 	}
 	for _, x := range e.History {
 		v.History = append(v.History, eventView{
-			x.At, x.Took.Milliseconds(), x.Kind, x.Attempt, x.StatusCode, x.Status.String(),
+			x.At, x.Took.Milliseconds(), printable(x.Kind), x.Attempt, x.StatusCode, x.Status.String(),
 			printable(x.Code), printable(x.Resource), printable(x.RequestID), printable(x.Reason),
 		})
 	}
@@ -154,9 +162,14 @@ func viewEntry(e journal.Entry, now time.Time, r reveal) entryView {
 	return v
 }
 
-// bare drops the query of a URL, which may hold anything.
-func bare(url string) string {
-	s, _, _ := strings.Cut(url, "?")
+// bare drops the query and the user of a URL, which may hold anything.
+func bare(address string) string {
+	s, _, _ := strings.Cut(address, "?")
+	scheme, rest, ok := strings.Cut(s, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	if i := strings.LastIndexByte(host, '@'); ok && i >= 0 {
+		return scheme + "://" + host[i+1:] + "/" + path
+	}
 	return s
 }
 
@@ -178,7 +191,7 @@ func shown(body []byte, omitted bool) string {
 func planned(e journal.Entry, now time.Time) string {
 	p, ok := catalog.Find(e.Provider)
 	if !ok {
-		return "nothing: this program has no adapter of " + e.Provider
+		return "nothing: this program has no adapter of " + printable(e.Provider)
 	}
 	when := ""
 	switch {
@@ -283,7 +296,8 @@ func (l entriesView) text(c *console) string {
 		}
 		what := e.Action
 		if what == "" {
-			what = strings.Fields(e.Request)[0] + " " + path(strings.TrimSpace(strings.TrimPrefix(e.Request, strings.Fields(e.Request)[0])))
+			method, url, _ := strings.Cut(e.Request, " ")
+			what = method + " " + path(url)
 		}
 		key := e.KeyTag
 		if e.Key != "" {
@@ -293,7 +307,7 @@ func (l entriesView) text(c *console) string {
 		if e.Settled {
 			next = "settled"
 		}
-		rows = append(rows, []string{key, e.Provider, what, since, c.paint(e.Verdict.Status, effectColor(e.status)), e.Verdict.Resource, next})
+		rows = append(rows, []string{key, clip(e.Provider), clip(what), since, c.paint(e.Verdict.Status, effectColor(e.status)), clip(e.Verdict.Resource), next})
 	}
 	return grid([]string{"KEY", "PROVIDER", "WHAT", "FIRST SENT", "STATUS", "RESOURCE", "NEXT"}, rows)
 }

@@ -71,6 +71,7 @@ provider on your desk, checks one against its contract, and shows what is unsett
 Exit status: 0 as asked; 1 the command ran and found something that is not as it
 should be; 2 the command line or the input is wrong.`,
 		SilenceErrors: true, SilenceUsage: true,
+		Version: readVersion().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error { // without Args, so that cobra suggests commands
 			_ = cmd.Help()
 			return exitCode(exitUsage)
@@ -87,6 +88,21 @@ should be; 2 the command line or the input is wrong.`,
 	})
 	root.AddCommand(newExplain(c), newProviders(c), newSend(c), newJournal(c), newFake(c), newCheck(c), newNew(c), newDemo(c), newVersion(c))
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion": // by itself it tells what there is, as the other groups do
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+				_ = cmd.Help()
+				return exitCode(exitUsage)
+			}
+		case "help": // of what there is not, it is an error
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				_, _, err := root.Find(args)
+				return err
+			}
+		}
+	}
 	root.SuggestionsMinimumDistance = 2
 	return root
 }

@@ -34,7 +34,14 @@ func openJournal(ctx context.Context, db string, create bool) (lister, error) {
 	case strings.Contains(db, "://"):
 		return nil, errors.New("--db knows files and postgres:// URLs alone")
 	}
-	if _, err := os.Stat(db); !create && errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(db)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, errors.New("--db is a folder, and a journal is a file")
+	case !errors.Is(err, fs.ErrNotExist):
+	case strings.Contains(db, "@") || strings.Contains(db, "password="): // not shown: it has a password
+		return nil, errors.New("--db is no file that exists; a database is given as postgres://user@host/database")
+	case !create:
 		return nil, fmt.Errorf("there is no journal %s", db)
 	}
 	s, err := sqlite.Open(ctx, db, nil)

@@ -118,7 +118,7 @@ const batch = 20
 func (f sweepFlags) sweep(ctx context.Context, store journal.Store, o owner, report *sweepView, bar *bar) error {
 	p, ok := catalog.Find(o.provider)
 	if !ok {
-		report.Unknown = append(report.Unknown, o.provider)
+		report.Unknown = append(report.Unknown, printable(o.provider))
 		return nil
 	}
 	authorize, err := authorizer()
@@ -166,8 +166,8 @@ func (v *sweepView) add(r retry.SweepReport) {
 	v.Found, v.Settled, v.Open, v.Skipped = v.Found+r.Found, v.Settled+r.Settled, v.Open+r.Open, v.Skipped+r.Skipped
 	for _, s := range r.Operations {
 		v.Operations = append(v.Operations, sweptView{
-			s.ID.Provider, s.KeyTag, printable(s.Action), s.Settled,
-			verdict{viewOutcome(s.Verdict.Outcome), s.Verdict.Attempts, s.Verdict.Resources}, printable(s.Reason), s.Verdict.Status,
+			printable(s.ID.Provider), s.KeyTag, printable(s.Action), s.Settled,
+			viewVerdict(s.Verdict), printable(s.Reason), s.Verdict.Status,
 		})
 	}
 }
@@ -182,7 +182,7 @@ func (v sweepView) text(c *console) string {
 		if !s.Settled {
 			what = "open: " + s.Reason
 		}
-		rows = append(rows, []string{s.KeyTag, s.Provider, s.Action, c.paint(s.Verdict.Status, effectColor(s.status)), s.Verdict.Resource, what})
+		rows = append(rows, []string{s.KeyTag, s.Provider, clip(s.Action), c.paint(s.Verdict.Status, effectColor(s.status)), clip(s.Verdict.Resource), what})
 	}
 	var b strings.Builder
 	if len(rows) > 0 {

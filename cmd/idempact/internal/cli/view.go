@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -39,11 +40,19 @@ func viewOutcome(o contract.Outcome) outcomeView {
 // printable shows what is not ours: what does not print is left out.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u202e' || r == '\u2028' || r == '\u2029' {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return -1
 		}
 		return r
 	}, s)
+}
+
+// clip shortens what is too long for a column.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:39]) + "…"
+	}
+	return s
 }
 
 // effectColor is the colour of a status.

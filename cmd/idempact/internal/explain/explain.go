@@ -149,7 +149,7 @@ func read(adapter contract.Adapter, e contract.Endpoint, a *answer.Answer) (read
 	if !o.Status.Valid() {
 		o.Status = contract.Unknown
 	}
-	return reading{c.Request.Method + " " + c.Request.URL.Path, c, t, o}, nil
+	return reading{c.Request.Method + " " + c.Request.URL.EscapedPath(), c, t, o}, nil
 }
 
 // exampleKey is the key of a request that is not shown. Where the answer names an id
@@ -271,7 +271,7 @@ func advice(adapter contract.Adapter, r reading, step contract.Step) string {
 		s := "Fetch what exists and compare it with what was asked"
 		if resolver, ok := adapter.(contract.Resolver); ok {
 			if req, err := resolver.ResolveRequest(context.Background(), r.call, o); err == nil && req != nil {
-				s += ": GET " + req.URL.Path
+				s += ": GET " + req.URL.EscapedPath()
 			}
 		}
 		return s + newKey(o)

@@ -2,14 +2,16 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/idempact/idempact/cmd/idempact/internal/answer"
 	"github.com/idempact/idempact/contract"
-	"github.com/idempact/idempact/contract/contracttest"
 	"github.com/idempact/idempact/internal/catalog"
 )
 
@@ -17,7 +19,7 @@ import (
 // no other provider's, or a body of a shape that only its documented answers have. It is
 // no guess where two providers are as likely.
 func Guess(a *answer.Answer) (catalog.Provider, string, error) {
-	for _, by := range []func(*answer.Answer) (catalog.Provider, string){byHost, byHeader, byShape} {
+	for _, by := range []func(*answer.Answer) (catalog.Provider, string){byHost, byHeader, byShape, byMembers} {
 		if p, why := by(a); p.Name != "" {
 			return p, why, nil
 		}
@@ -30,7 +32,7 @@ func byHost(a *answer.Answer) (catalog.Provider, string) {
 		return catalog.Provider{}, ""
 	}
 	if p, ok := ProviderOf(a.URL.Hostname()); ok {
-		return p, "the request went to " + a.URL.Hostname()
+		return p, "the request went to " + strings.Trim(strconv.QuoteToASCII(a.URL.Hostname()), `"`)
 	}
 	return catalog.Provider{}, ""
 }
@@ -56,15 +58,26 @@ func domain(host string) string {
 }
 
 // common are headers that tell nothing, though one provider's documents alone may show
-// them.
+// them: those of HTTP, and of what stands before many a server.
 var common = []string{
-	"Accept", "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Language", "Content-Length", "Content-Type",
-	"Date", "Etag", "Expires", "Host", "Idempotency-Key", "Idempotent-Replayed", "Link", "Location", "Per-Page", "Pragma", "Prefer", "Ratelimit",
-	"Ratelimit-Limit", "Ratelimit-Policy", "Ratelimit-Remaining", "Ratelimit-Reset", "Retry-After", "Server", "Total",
-	"Transfer-Encoding", "User-Agent", "Vary", "Via", "X-Api-Key", "X-Ratelimit-Reset", "X-Request-Id",
+	"Accept", "Accept-Ranges", "Age", "Allow", "Alt-Svc", "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Language", "Content-Length",
+	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Expires", "Host", "Idempotency-Key", "Idempotent-Replayed", "Last-Modified", "Link", "Location",
+	"Nel", "Per-Page", "Pragma", "Prefer", "Preference-Applied", "Referrer-Policy", "Report-To", "Request-Id", "Retry-After", "Server", "Server-Timing",
+	"Set-Cookie", "Strict-Transport-Security", "Total", "Traceparent", "Tracestate", "Trailer", "Transfer-Encoding", "User-Agent", "Vary", "Via",
+	"Www-Authenticate", "X-Api-Key", "X-Cache", "X-Correlation-Id", "X-Content-Type-Options", "X-Frame-Options", "X-Powered-By", "X-Request-Id", "X-Runtime",
+	"X-Trace-Id", "X-Xss-Protection",
 }
 
-func byHeader(a *answer.Answer) (catalog.Provider, string) {
+// commonPrefixes begin the names of more of them.
+var commonPrefixes = []string{"Access-Control-", "Cf-", "Ratelimit", "Sec-", "X-Amz", "X-Cloud-Trace", "X-Envoy-", "X-Forwarded-", "X-Ratelimit"}
+
+// tells reports whether a header can tell whose an answer is.
+func tells(name string) bool {
+	return !slices.Contains(common, name) && !slices.ContainsFunc(commonPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// headerOwners are the providers that name a header.
+var headerOwners = sync.OnceValue(func() map[string][]string {
 	owners := map[string][]string{}
 	for _, p := range catalog.Providers {
 		for _, name := range headersOf(p) {
@@ -73,16 +86,30 @@ func byHeader(a *answer.Answer) (catalog.Provider, string) {
 			}
 		}
 	}
+	return owners
+})
+
+func byHeader(a *answer.Answer) (catalog.Provider, string) {
+	owners := headerOwners()
+	var names []string
 	for _, h := range []http.Header{a.RequestHeader, a.Header} {
 		for name := range h {
-			name = http.CanonicalHeaderKey(name)
-			if who := owners[name]; len(who) == 1 && !slices.Contains(common, name) {
-				p, _ := catalog.Find(who[0])
-				return p, "the header " + name + " is no other provider's"
+			if name = http.CanonicalHeaderKey(name); len(owners[name]) == 1 && tells(name) {
+				names = append(names, name)
 			}
 		}
 	}
-	return catalog.Provider{}, ""
+	slices.Sort(names)
+	for _, name := range names {
+		if owners[name][0] != owners[names[0]][0] {
+			return catalog.Provider{}, "" // two providers' at once, as behind a proxy that adds its own
+		}
+	}
+	if len(names) == 0 {
+		return catalog.Provider{}, ""
+	}
+	p, _ := catalog.Find(owners[names[0]][0])
+	return p, "the header " + names[0] + " is no other provider's"
 }
 
 // headersOf returns the headers that a provider's contract and its documented exchanges
@@ -108,23 +135,67 @@ func headersOf(p catalog.Provider) (all []string) {
 	return all
 }
 
-// A shape must have this much in common with a documented one, and more than with any of
-// another provider's.
+// A shape must have this many members, this much in common with a documented one, and
+// this much more than with any of another provider's: {"error": "…"} is everybody's.
 const (
-	likeEnough = 0.5
-	leadEnough = 0.1
+	fewest     = 2
+	likeEnough = 0.6
+	leadEnough = 0.15
 )
 
 func byShape(a *answer.Answer) (catalog.Provider, string) {
+	return byShapeBut(a, func(catalog.Provider, example) bool { return false })
+}
+
+// byMembers goes by members that stand in the documented answers of one provider alone:
+// a whole answer has many more than the documents show of it.
+func byMembers(a *answer.Answer) (catalog.Provider, string) {
+	return byMembersBut(a, func(catalog.Provider, example) bool { return false })
+}
+
+// enough is how many members of its own a provider must have in an answer, and no other
+// provider any. The kind of the object alone is enough, and goes first.
+const enough = 2
+
+// byMembersBut guesses without some of the documented answers.
+func byMembersBut(a *answer.Answer, without func(catalog.Provider, example) bool) (catalog.Provider, string) {
+	kinds, members := map[string]int{}, map[string]int{} // of one provider alone, by its name
+	for path := range shapeOf(a.Body) {
+		owners := slices.DeleteFunc(slices.Clone(catalog.Providers), func(p catalog.Provider) bool {
+			return !slices.ContainsFunc(exchanges(p), func(e example) bool { return e.shape[path] && !without(p, e) })
+		})
+		switch {
+		case len(owners) != 1 || strings.HasPrefix(path, "metadata."): // the caller's own
+		case strings.Contains(path, " "):
+			kinds[owners[0].Name]++
+		default:
+			members[owners[0].Name]++
+		}
+	}
+	if len(kinds) == 1 {
+		p, _ := catalog.Find(slices.Collect(maps.Keys(kinds))[0])
+		return p, "it alone documents objects of this kind"
+	}
+	if len(kinds) == 0 && len(members) == 1 {
+		name := slices.Collect(maps.Keys(members))[0]
+		if p, _ := catalog.Find(name); members[name] >= enough {
+			return p, "it alone documents members of these names"
+		}
+	}
+	return catalog.Provider{}, ""
+}
+
+// byShapeBut guesses without some of the documented answers.
+func byShapeBut(a *answer.Answer, without func(catalog.Provider, example) bool) (catalog.Provider, string) {
 	shape := shapeOf(a.Body)
-	if len(shape) == 0 {
+	if len(shape) < fewest {
 		return catalog.Provider{}, ""
 	}
 	var best, second float64
 	var who catalog.Provider
-	var like contracttest.Exchange
+	var like example
 	for _, p := range catalog.Providers {
-		score, e := likest(p, shape, a.Status)
+		score, e := likest(p, shape, a.Status, without)
 		if score > best {
 			best, second, who, like = score, best, p, e
 		} else {
@@ -139,9 +210,12 @@ func byShape(a *answer.Answer) (catalog.Provider, string) {
 
 // likest returns how much the shape is like that of a provider's documented answer with
 // the status, and which.
-func likest(p catalog.Provider, shape map[string]bool, status int) (best float64, like contracttest.Exchange) {
+func likest(p catalog.Provider, shape map[string]bool, status int, without func(catalog.Provider, example) bool) (best float64, like example) {
 	for _, e := range exchanges(p) {
-		score := similarity(shape, shapeOf(e.Reply.Body))
+		if without(p, e) {
+			continue
+		}
+		score := similarity(shape, e.shape)
 		if e.Reply.StatusCode != status {
 			score *= 0.8
 		}

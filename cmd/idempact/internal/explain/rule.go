@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"sync"
+
 	"github.com/idempact/idempact/cmd/idempact/internal/answer"
 	"github.com/idempact/idempact/contract"
 	"github.com/idempact/idempact/contract/contracttest"
@@ -21,7 +23,7 @@ func rule(p catalog.Provider, x *Explanation, r reading, a *answer.Answer) {
 		if e.Reply.StatusCode != a.Status || o.Status != r.outcome.Status || o.Code != r.outcome.Code {
 			continue
 		}
-		score := 0.1 + similarity(shape, shapeOf(e.Reply.Body))
+		score := 0.1 + similarity(shape, e.shape)
 		if c.Request.Method == r.call.Request.Method && c.Request.URL.Path == r.call.Request.URL.Path {
 			score++
 		}
@@ -43,19 +45,38 @@ func sources(list []contract.Source) []Source {
 	return all
 }
 
-// exchanges returns the documented ones.
-func exchanges(p catalog.Provider) []contracttest.Exchange {
-	if p.Exchanges == nil {
-		return nil
-	}
-	all, err := contracttest.Exchanges(p.Exchanges)
-	if err != nil {
-		panic(err) // they are in the binary, and were tested
-	}
-	return all
+// example is a documented exchange, and the shape of its answer.
+type example struct {
+	contracttest.Exchange
+	shape map[string]bool
 }
 
-// shapeOf returns the dotted paths of a JSON body, nil if it is none.
+// documented are the examples of every provider by its name, read once.
+var documented = sync.OnceValue(func() map[string][]example {
+	all := map[string][]example{}
+	for _, p := range catalog.Providers {
+		if p.Exchanges == nil {
+			continue
+		}
+		list, err := contracttest.Exchanges(p.Exchanges)
+		if err != nil {
+			panic(err) // they are in the binary, and were tested
+		}
+		for _, e := range list {
+			all[p.Name] = append(all[p.Name], example{e, shapeOf(e.Reply.Body)})
+		}
+	}
+	return all
+})
+
+// exchanges returns the documented ones.
+func exchanges(p catalog.Provider) []example { return documented()[p.Name] }
+
+// kinds are members whose values are names that a provider gave to its kinds of objects.
+var kinds = []string{"object", "entity", "resource"}
+
+// shapeOf returns the dotted paths of a JSON body, with the kind of the object; nil if it
+// is none.
 func shapeOf(body []byte) map[string]bool {
 	o, err := contract.DecodeObject(body)
 	if err != nil {
@@ -79,6 +100,11 @@ func shapeOf(body []byte) map[string]bool {
 	}
 	for name, v := range o {
 		walk(name, v)
+	}
+	for _, name := range kinds {
+		if kind := contract.Word(o.Text(name)); kind != "" {
+			shape[name+" "+kind] = true
+		}
 	}
 	return shape
 }

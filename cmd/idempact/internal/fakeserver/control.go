@@ -170,19 +170,32 @@ func (s *Server) postClock(w http.ResponseWriter, r *http.Request) {
 	case bad != nil || d < 0:
 		refuse(w, http.StatusBadRequest, errors.New(`advance is a duration such as "25h"`))
 	default:
-		if one := s.in(w, r); one != nil {
-			answer(w, map[string]time.Time{"now": one.advance(d)})
+		one := s.in(w, r)
+		if one == nil {
+			return
 		}
+		now, err := one.advance(d)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, err)
+			return
+		}
+		answer(w, map[string]time.Time{"now": now})
 	}
 }
 
+// maxAhead is how far a clock can be moved in all: a century.
+const maxAhead = 100 * 365 * 24 * time.Hour
+
 // advance moves the space's clock and returns its time.
-func (one *space) advance(d time.Duration) time.Time {
+func (one *space) advance(d time.Duration) (time.Time, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
+	if d > maxAhead-one.ahead {
+		return time.Time{}, errors.New("the clock is moved by a century at most; POST /_fake/reset sets it back")
+	}
 	one.fake.Advance(d)
 	one.ahead += d
-	return time.Now().Add(one.ahead).UTC()
+	return time.Now().Add(one.ahead).UTC(), nil
 }
 
 func (s *Server) postReset(w http.ResponseWriter, r *http.Request) {
@@ -205,6 +218,9 @@ func read(w http.ResponseWriter, r *http.Request, in any, text func(string)) err
 	d.DisallowUnknownFields()
 	if err := d.Decode(in); err != nil {
 		return fmt.Errorf("the body is not the JSON that is expected: %w", err)
+	}
+	if d.More() {
+		return errors.New("the body is more than one JSON object")
 	}
 	return nil
 }

@@ -5,6 +5,9 @@ package fakeserver
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,10 +38,9 @@ const maxSpaces = 1000
 type space struct {
 	fake *fakes.Server
 
-	mu     sync.Mutex
-	ahead  time.Duration // of our clock
-	logged int           // requests that were logged
-	ledger int           // effects that were logged
+	mu    sync.Mutex
+	ahead time.Duration // of our clock
+	came  int           // requests so far
 }
 
 // Line is one line of the log: a request, and what became of it. Nothing in it is a
@@ -79,7 +81,7 @@ func (l Line) String() string {
 }
 
 // New returns a server of fakes that newFake makes, one now and one for each reset. log
-// is called for each request in turn; nil is no log.
+// is called for each request when it is done with, and by many at a time; nil is no log.
 func New(newFake func() *fakes.Server, log func(Line)) *Server {
 	if log == nil {
 		log = func(Line) {}
@@ -126,24 +128,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusTooManyRequests, errSpaces)
 		return
 	}
-	defer one.report(s.log) // also where a fault ends the connection by a panic
+	r, mark := one.mark(r)
+	defer one.report(s.log, mark) // also where a fault ends the connection by a panic
 	one.fake.ServeHTTP(w, r)
 }
 
-// report logs what the fake has seen and is not logged yet.
-func (one *space) report(log func(Line)) {
+// markHeader tells a request from those that come at the same time. It is not sent on,
+// and not logged.
+const markHeader = "X-Fake-Mark"
+
+// mark returns the request with a mark that no other one has.
+func (one *space) mark(r *http.Request) (*http.Request, string) {
 	one.mu.Lock()
-	defer one.mu.Unlock()
-	requests, effects := one.fake.Requests(), one.fake.Effects()
-	fresh := effects[one.ledger:]
-	for _, r := range requests[one.logged:] {
-		log(lineOf(r, fresh))
+	one.came++
+	mark := strconv.Itoa(one.came)
+	one.mu.Unlock()
+	r = r.Clone(r.Context())
+	r.Header.Set(markHeader, mark)
+	return r, mark
+}
+
+// report logs a request that is done with.
+func (one *space) report(log func(Line), mark string) {
+	for _, r := range slices.Backward(one.fake.Requests()) {
+		if r.Header.Get(markHeader) == mark {
+			log(lineOf(r, one.fake.Effects()))
+			return
+		}
 	}
-	one.logged, one.ledger = len(requests), len(effects)
 }
 
 func lineOf(r fakes.Request, effects []fakes.Effect) Line {
-	l := Line{Time: r.Time, Method: r.Method, Path: r.Path, Status: r.Status, Replayed: r.Replayed}
+	l := Line{Time: r.Time, Method: r.Method, Path: (&url.URL{Path: r.Path}).EscapedPath(), Status: r.Status, Replayed: r.Replayed}
 	if r.Key != "" {
 		l.Key = contract.KeyTag(r.Key)
 	}
@@ -152,7 +168,7 @@ func lineOf(r fakes.Request, effects []fakes.Effect) Line {
 	}
 	for _, e := range effects {
 		if e.RequestID == r.ID {
-			l.Effects = append(l.Effects, fmt.Sprintf("%s %s %s", e.Action, e.Kind, e.Resource))
+			l.Effects = append(l.Effects, fmt.Sprintf("%s %s %s", e.Action, e.Kind, url.PathEscape(e.Resource))) // which a client may have named
 		}
 	}
 	return l

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -25,12 +27,16 @@ var templates = template.Must(template.ParseFS(files, "templates/*.tmpl"))
 // name is what a package of Go, a folder and a provider can be called alike.
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]{1,39}$`)
 
+// reserved are names that mean something else to the go command.
+var reserved = []string{"internal", "main", "testdata", "vendor"}
+
 // ErrName is the error of a name that a provider cannot have.
-var ErrName = errors.New("a provider's name is 2 to 40 lower-case letters and digits, a letter first: it is the name of its Go package")
+var ErrName = errors.New("a provider's name is 2 to 40 lower-case letters and digits, a letter first, and no word of Go's: it is the name of its Go package")
 
 // CheckName returns ErrName unless a provider can have the name.
 func CheckName(name string) error {
-	if !nameForm.MatchString(name) || token.IsKeyword(name) {
+	switch {
+	case !nameForm.MatchString(name), token.IsKeyword(name), slices.Contains(reserved, name):
 		return ErrName
 	}
 	return nil
@@ -47,8 +53,11 @@ func Write(dir, name string, date string) ([]string, error) {
 		return nil, err
 	}
 	for _, f := range made {
-		if _, err := os.Lstat(filepath.Join(dir, f.name)); !errors.Is(err, os.ErrNotExist) {
+		switch _, err := os.Lstat(filepath.Join(dir, f.name)); {
+		case err == nil:
 			return nil, fmt.Errorf("%s exists, and nothing was written", filepath.Join(dir, f.name))
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
 		}
 	}
 	var names []string

@@ -32,6 +32,11 @@ import (
 type Options struct {
 	// Schema is where the tables are; it is made if there is none. "" is idempact.
 	Schema string
+
+	// MustExist opens a journal that is there, and makes none: a database without one
+	// is journal.ErrSchema, and nothing of it is changed. An older journal is still
+	// brought up to date.
+	MustExist bool
 }
 
 // schema returns the name of the schema.
@@ -68,7 +73,7 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 
 // New is Open on the caller's own pool, which Close leaves open.
 func New(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
-	return open(ctx, native{pool}, o.schema(), func() (transaction, error) {
+	return open(ctx, native{pool}, o, func() (transaction, error) {
 		tx, err := pool.Begin(ctx)
 		return transaction{
 			Conn:     native{tx},
@@ -81,7 +86,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
 // OpenDB is Open on the caller's own database/sql, of the driver pgx or another one
 // for PostgreSQL. Close leaves it open.
 func OpenDB(ctx context.Context, db *sql.DB, o *Options) (*Store, error) {
-	return open(ctx, sqlstore.OnDatabase(db), o.schema(), func() (transaction, error) {
+	return open(ctx, sqlstore.OnDatabase(db), o, func() (transaction, error) {
 		tx, err := db.BeginTx(ctx, nil)
 		return transaction{Conn: sqlstore.OnDatabase(tx), commit: tx.Commit, rollback: tx.Rollback}, err
 	})

@@ -325,3 +325,16 @@ func TestSweepCost(t *testing.T) {
 		return p.open(t)
 	}, func(s journal.Store, settled bool, n int) { p.fill(t)(s, settled, n) })
 }
+
+// Who only wants to look makes no schema in a database without a journal.
+func TestMustExist(t *testing.T) {
+	p := newPlace(t)
+	_, err := postgres.Open(t.Context(), p.url, &postgres.Options{Schema: p.schema, MustExist: true})
+	require.ErrorIs(t, err, journal.ErrSchema)
+	made, err := postgres.Open(t.Context(), p.url, &postgres.Options{Schema: p.schema})
+	require.NoError(t, err)
+	require.NoError(t, made.Close())
+	s, err := postgres.Open(t.Context(), p.url, &postgres.Options{Schema: p.schema, MustExist: true})
+	require.NoError(t, err)
+	assert.NoError(t, s.Close())
+}

@@ -22,7 +22,8 @@ type transaction struct {
 }
 
 // open checks the database, brings the schema up to date, and returns the store.
-func open(ctx context.Context, c sqlstore.Conn, schema string, begin func() (transaction, error)) (*Store, error) {
+func open(ctx context.Context, c sqlstore.Conn, o *Options, begin func() (transaction, error)) (*Store, error) {
+	schema := o.schema()
 	d := dialectOf(schema)
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -30,6 +31,11 @@ func open(ctx context.Context, c sqlstore.Conn, schema string, begin func() (tra
 	}
 	if err := check(ctx, c); err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
+	}
+	if o != nil && o.MustExist {
+		if err := d.MustExist(ctx, c); err != nil {
+			return nil, fmt.Errorf("postgres: open: %w", err)
+		}
 	}
 	// Most of the time nothing is to be done: then no right to make tables is needed.
 	current, err := d.Current(ctx, c, files)

@@ -38,6 +38,11 @@ type Options struct {
 	// BusyTimeout is how long to wait for another process that is writing, if the
 	// context lasts as long. 0 is 30 seconds.
 	BusyTimeout time.Duration
+
+	// MustExist opens a journal that is there, and makes none: a file without one is
+	// journal.ErrSchema, and nothing of it is changed. An older journal is still
+	// brought up to date.
+	MustExist bool
 }
 
 // Store is a journal in an SQLite file. Beside the methods of journal.Store it
@@ -53,14 +58,21 @@ type Store struct {
 // by its owner only), and brings its schema up to date. A file of a newer schema is
 // journal.ErrSchema, a damaged one ErrCorrupt.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
+	if o == nil {
+		o = &Options{}
+	}
 	timeout := 30 * time.Second
-	if o != nil && o.BusyTimeout > 0 {
+	if o.BusyTimeout > 0 {
 		timeout = o.BusyTimeout
 	}
 	if path == "" || path == ":memory:" {
 		return nil, errors.New("sqlite: a journal needs a file; journal.NewMemory is one without")
 	}
-	if err := create(path); err != nil {
+	if o.MustExist {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("sqlite: open: %w", err)
+		}
+	} else if err := create(path); err != nil {
 		return nil, fmt.Errorf("sqlite: open: %w", err)
 	}
 	db, err := sql.Open("sqlite", source(path, timeout))
@@ -70,7 +82,14 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	connections := max(4, runtime.GOMAXPROCS(0))
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	s, err := open(ctx, db, timeout, func(ctx context.Context, c *sql.Conn) error { return enterWAL(ctx, c, timeout) })
+	s, err := open(ctx, db, timeout, func(ctx context.Context, c *sql.Conn) error {
+		if o.MustExist {
+			if err := dialect.MustExist(ctx, sqlstore.OnDatabase(c)); err != nil {
+				return err
+			}
+		}
+		return enterWAL(ctx, c, timeout)
+	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -84,8 +103,13 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 // OpenDB is Open on the caller's own database, in which the journal has tables
 // that start with idempact_. The caller sets it up: with synchronous=FULL or EXTRA,
 // a busy timeout, and preferably in WAL mode. Close leaves it open.
-func OpenDB(ctx context.Context, db *sql.DB, _ *Options) (*Store, error) {
-	return open(ctx, db, 30*time.Second, nil)
+func OpenDB(ctx context.Context, db *sql.DB, o *Options) (*Store, error) {
+	if o == nil || !o.MustExist {
+		return open(ctx, db, 30*time.Second, nil)
+	}
+	return open(ctx, db, 30*time.Second, func(ctx context.Context, c *sql.Conn) error {
+		return dialect.MustExist(ctx, sqlstore.OnDatabase(c))
+	})
 }
 
 // open sets the database up on one connection, and returns the store.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -332,4 +333,37 @@ func TestSweepCost(t *testing.T) {
 		t.Skip("it takes minutes: go test -run TestSweepCost -sweep")
 	}
 	storetest.SweepCost(t, func() journal.Store { return open(t, newPath(t)) }, fill(t))
+}
+
+// Who only wants to look changes nothing of a file that is no journal.
+func TestMustExist(t *testing.T) {
+	path := newPath(t)
+	_, err := sqlite.Open(t.Context(), path, &sqlite.Options{MustExist: true})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoFileExists(t, path)
+
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	_, err = sqlite.Open(t.Context(), path, &sqlite.Options{MustExist: true})
+	require.ErrorIs(t, err, journal.ErrSchema)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Empty(t, raw)
+
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, db.Close()) }()
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE own (a); PRAGMA synchronous = FULL")
+	require.NoError(t, err)
+	_, err = sqlite.OpenDB(t.Context(), db, &sqlite.Options{MustExist: true})
+	require.ErrorIs(t, err, journal.ErrSchema)
+	var mode string
+	require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA journal_mode").Scan(&mode))
+	assert.Equal(t, "delete", mode)
+
+	made, err := sqlite.Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	require.NoError(t, made.Close())
+	s, err := sqlite.Open(t.Context(), path, &sqlite.Options{MustExist: true})
+	require.NoError(t, err)
+	assert.NoError(t, s.Close())
 }

@@ -45,6 +45,15 @@ func (d Dialect) Migrate(ctx context.Context, tx Conn, files fs.FS) error {
 	return nil
 }
 
+// MustExist returns journal.ErrSchema where there is no journal yet.
+func (d Dialect) MustExist(ctx context.Context, c Conn) error {
+	there, err := d.exists(ctx, c, d.Migrations)
+	if err == nil && !there {
+		err = fmt.Errorf("%w: there is no journal in it", journal.ErrSchema)
+	}
+	return err
+}
+
 func (d Dialect) apply(ctx context.Context, tx Conn, files fs.FS, name string, version int) error {
 	if number, _, _ := strings.Cut(name, "_"); number != fmt.Sprintf("%04d", version) {
 		return fmt.Errorf("it should be number %d", version)

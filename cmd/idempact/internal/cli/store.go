@@ -26,7 +26,7 @@ func openJournal(ctx context.Context, db string, create bool) (lister, error) {
 	case db == "":
 		return nil, errors.New("--db is a file, or a URL such as postgres://user@host/database")
 	case strings.HasPrefix(db, "postgres://") || strings.HasPrefix(db, "postgresql://"):
-		s, err := postgres.Open(ctx, db, nil)
+		s, err := postgres.Open(ctx, db, &postgres.Options{MustExist: !create})
 		if err != nil {
 			return nil, explainOpen(err)
 		}
@@ -44,7 +44,7 @@ func openJournal(ctx context.Context, db string, create bool) (lister, error) {
 	case !create:
 		return nil, fmt.Errorf("there is no journal %s", db)
 	}
-	s, err := sqlite.Open(ctx, db, nil)
+	s, err := sqlite.Open(ctx, db, &sqlite.Options{MustExist: !create})
 	if err != nil {
 		return nil, explainOpen(err)
 	}

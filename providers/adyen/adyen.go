@@ -204,7 +204,7 @@ func refused(status int, body contract.Object, transient bool) contract.Outcome 
 	kind := body.Text("errorType")
 	problem := kind == "" && body.Text("type") != "" && body.Text("title") != ""
 	switch {
-	case code(body) == "":
+	case code(body) == "", body["resultCode"] != nil: // the latter is a payment's
 		return said(contract.Unknown, "a refusal that is not in a documented form")
 	case code(body) == "704":
 		// Guide: 409 or 422. The first request with this key is running, or what it
@@ -240,7 +240,7 @@ var awaited = map[string]bool{"RedirectShopper": true, "IdentifyShopper": true, 
 // made reads an answer that says that the request was processed.
 func made(c contract.Call, status int, body contract.Object) contract.Outcome {
 	e, about, _ := endpointOf(c.Request)
-	if body == nil || code(body) != "" || status != e.status {
+	if body == nil || body["errorCode"] != nil || body["errorType"] != nil || status != e.status {
 		return said(contract.Unknown, "a success that is not in the documented form")
 	}
 	o := contract.Outcome{Resource: contract.Word(body.Text(e.id)), State: contract.Word(body.Text(e.state)), Reason: "Adyen shows the result"}

@@ -118,6 +118,16 @@ func TestTransientError(t *testing.T) {
 	}
 }
 
+// An answer that shows both a payment and an error tells neither.
+func TestErrorBesideAResult(t *testing.T) {
+	for _, beside := range []string{`"errorCode":"905","errorType":"validation"`, `"errorType":"validation"`, `"errorCode":{}`} {
+		for _, status := range []int{200, 422} {
+			o := adyen.New(nil).Classify(call(t, payments, order), answer(status, `{"pspReference":"P1","resultCode":"Authorised",`+beside+`}`))
+			assert.Equal(t, contract.Unknown, o.Status, "%d %s", status, beside)
+		}
+	}
+}
+
 // What is stored as the final result of the key ends in doubt, not in a failure, and
 // is not paid again.
 func TestStoredServerError(t *testing.T) {

@@ -158,7 +158,7 @@ func decide(e endpoint, c contract.Call, r contract.Reply) contract.Outcome {
 	case body != nil && r.StatusCode >= 400 && r.StatusCode < 500 && slices.Contains(codes, keyReused): // also where it is not the first error
 		return contract.Outcome{Status: contract.KeyReused, Code: keyReused, Reason: "the key was used with another request"}
 	case body != nil && codes[0] != "" && slices.Contains(refusals, r.StatusCode) && (!e.parts || r.StatusCode == 401 || r.StatusCode == 403):
-		return e.refused(codes, body.Object(e.shows))
+		return e.refused(codes, body[e.shows])
 	default:
 		return contract.Outcome{Code: codes[0], Reason: "not an answer that tells whether it was executed"}
 	}
@@ -210,7 +210,8 @@ func (e endpoint) made(c contract.Call, body contract.Object) contract.Outcome {
 
 // refused reads a refusal, of which the most doubtful error counts. A payment that
 // failed may be shown beside them (CreatePaymentResponse); in another state it exists.
-func (e endpoint) refused(codes []string, shown contract.Object) contract.Outcome {
+func (e endpoint) refused(codes []string, shown any) contract.Outcome {
+	made, _ := shown.(contract.Object)
 	worst := len(settling) - 1
 	for _, code := range codes[:len(codes)-1] {
 		if code == e.done {
@@ -220,7 +221,7 @@ func (e endpoint) refused(codes []string, shown contract.Object) contract.Outcom
 			return strings.Contains(codeList, "\n"+s.String()+" "+code+"\n")
 		}))
 	}
-	if worst < 0 || shown != nil && !has(e.dead, shown.Text("status")) {
+	if worst < 0 || shown != nil && !has(e.dead, made.Text("status")) {
 		return contract.Outcome{Code: codes[0], Reason: "an error that does not tell whether it was executed"}
 	}
 	return contract.Outcome{Status: settling[worst], Code: codes[0], Reason: "Square's code says so"}

@@ -223,6 +223,11 @@ func TestRefusalBesideAPayment(t *testing.T) {
 		got := square.New(nil).Classify(call(t, pay), reply(402, strings.Replace(declined, "STATE", state, 1)))
 		assert.Equal(t, want, got.Status, "%s: %v", state, got)
 	}
+	for _, odd := range []string{`"p1"`, `[{"id":"p1"}]`, `true`} {
+		body := strings.Replace(declined, `{"id":"p1","status":"STATE"}`, odd, 1)
+		got := square.New(nil).Classify(call(t, pay), reply(402, body))
+		assert.Equal(t, contract.Unknown, got.Status, "%s: %v", body, got)
+	}
 }
 
 // A change of inventory was applied twice under one key, and its answer does not show it.

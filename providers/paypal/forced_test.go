@@ -187,10 +187,27 @@ func TestCompletedIsNotPaid(t *testing.T) {
 		{order(paid, declined), contract.Unknown},
 		{order(failed), contract.Unknown},
 		{order(declined, failed), contract.Unknown},
+		{order(`"captures":[{"status":"A_NEW_STATE"}]`), contract.Unknown},
 		{`{"id":"EXAMPLE1","status":"APPROVED"}`, contract.Unknown},
 		{`{"id":"EXAMPLE2","status":"COMPLETED"}`, contract.Unknown},
 	} {
 		assert.Equal(t, c.want, classify(t, "capture an order", 201, c.body).Status, c.body)
+	}
+}
+
+// An answer that says two things says nothing.
+func TestAnswersThatContradictThemselves(t *testing.T) {
+	const errorBeside = `,"name":"UNPROCESSABLE_ENTITY","details":[{"issue":"INSTRUMENT_DECLINED"}]}`
+	for body, status := range map[string]int{
+		`{"id":"EXAMPLE1","status":"COMPLETED"` + errorBeside:                                                          201,
+		`{"id":"EXAMPLE1","status":"CREATED"` + errorBeside:                                                            422,
+		`{"name":"UNPROCESSABLE_ENTITY","details":{"issue":"ORDER_ALREADY_CAPTURED"}}`:                                 422,
+		`{"name":"UNPROCESSABLE_ENTITY","details":[{"issue":"order_already_captured"}]}`:                               422,
+		`{"name":"UNPROCESSABLE_ENTITY","details":[{"issue":"INSTRUMENT_DECLINED"},{"issue":"ORDER_ALREADY_VOIDED"}]}`: 422,
+		`{"name":"INTERNAL_SERVER_ERROR"}`:                                                                             400,
+		`{"name":"UNPROCESSABLE_ENTITY","details":[{"issue":"USER_BUSINESS_ERROR"}]}`:                                  422,
+	} {
+		assert.Equal(t, contract.Unknown, classify(t, "capture an order", status, body).Status, body)
 	}
 }
 

@@ -59,8 +59,9 @@ type endpoint struct {
 
 const (
 	orders, payments = "/v2/checkout/orders", "/v2/payments/"
-	batches, tokens  = "/v1/payments/payouts", "/v3/vault/payment-tokens"
-	day, vault       = 24 * time.Hour, 3 * time.Hour
+	batches, day     = "/v1/payments/payouts", 24 * time.Hour
+	tokens, vault    = "/v3/vault/payment-tokens", 3 * time.Hour
+	kept             = "COMPLETED PENDING PARTIALLY_REFUNDED REFUNDED CREATED CAPTURED PARTIALLY_CAPTURED PARTIALLY_CREATED EXPIRED VOIDED" // a capture's or an authorization's states, where it holds
 	value            = `"amount":{"currency_code":"USD","value":"{decimal}"}}`
 	unit             = `{"intent":"CAPTURE","purchase_units":[{"reference_id":"{order}",` + value + `]}`
 	batch            = `{"sender_batch_header":{"sender_batch_id":"{key}"},"items":[{"recipient_type":"PAYPAL_ID","receiver":"EXAMPLE","amount":{"currency":"USD","value":"{decimal}"}}]}`
@@ -168,21 +169,24 @@ func decide(e endpoint, r contract.Reply, body contract.Object) contract.Outcome
 			o.Status, o.Reason = contract.Duplicate, "the id has an order, which does not show what was asked"
 		}
 		return o
-	case !slices.Contains([]int{400, 401, 403, 404, 405, 409, 415, 422}, r.StatusCode), name == "":
+	case !slices.Contains([]int{400, 401, 403, 404, 405, 409, 415, 422}, r.StatusCode), name == "", body["id"] != nil, body["details"] != nil && body.List("details") == nil:
 		return said(contract.Unknown, "", "not an answer that tells whether the request took effect")
 	case e.path == batches && name == "USER_BUSINESS_ERROR":
 		return taken(body)
 	}
 	var issues []string
-	for _, d := range body.Objects("details") {
+	for _, d := range append(body.Objects("details"), contract.Object{"issue": name}) {
 		if issue := contract.Word(d.Text("issue")); issue != "" {
 			issues = append(issues, issue)
 		}
 	}
-	issues = append(issues, name)
+	doubt := r.StatusCode == http.StatusConflict
+	for _, word := range []string{"ALREADY", "DUPLICATE_", "PREVIOUSLY", "IN_PROGRESS", "COMPLETED", "INTERNAL_S", "USER_BUSINESS"} { // in issues that are not known
+		doubt = doubt || strings.Contains(strings.ToUpper(strings.Join(issues, " ")), word)
+	}
 	for _, m := range meanings {
 		for _, code := range issues {
-			if o := said(m.status, code, m.reason); slices.Contains(strings.Fields(cmp.Or(m.codes, e.done)), code) {
+			if o := said(m.status, code, m.reason); slices.Contains(strings.Fields(cmp.Or(m.codes, e.done)), code) && (m.status != contract.Declined || !doubt) {
 				if m.codes == "" && e.acts {
 					o.Resource = e.ref
 				}
@@ -190,10 +194,8 @@ func decide(e endpoint, r contract.Reply, body contract.Object) contract.Outcome
 			}
 		}
 	}
-	for _, word := range []string{"ALREADY", "DUPLICATE_", "PREVIOUSLY", "IN_PROGRESS", "COMPLETED"} { // in issues that are not known
-		if r.StatusCode == http.StatusConflict || strings.Contains(strings.Join(issues, " "), word) {
-			return said(contract.Unknown, issues[0], "refused for what an earlier request may have done")
-		}
+	if doubt {
+		return said(contract.Unknown, issues[0], "refused for what an earlier request may have done")
 	}
 	return said(contract.Rejected, issues[0], "refused before execution")
 }
@@ -229,7 +231,7 @@ func (e endpoint) shown(body contract.Object) (o contract.Outcome, whole bool) {
 	is.CompareList(fields, "items", e.asked, body)
 	o = contract.Outcome{Resource: id, State: state}
 	switch paid, unpaid := fate(body); {
-	case e.path == "" || contract.CheckReference(id) != nil || e.acts && id != e.ref || elsewhere:
+	case e.path == "" || body["name"] != nil || contract.CheckReference(id) != nil || e.acts && id != e.ref || elsewhere:
 		return said(contract.Unknown, "", "a success that does not show what was asked for"), false
 	case len(is.Different) > 0:
 		o.Status, o.Reason = contract.KeyReused, "the key belongs to another request: it shows "+strings.Join(is.Different, "; ")
@@ -249,8 +251,8 @@ func fate(order contract.Object) (paid, unpaid bool) {
 		lives, other := false, false
 		all := append(unit.Objects("payments.captures"), unit.Objects("payments.authorizations")...)
 		for _, p := range all {
-			refused := p.Text("status") == "DECLINED" || p.Text("status") == "DENIED"
-			lives, other = lives || !refused && p.Text("status") != "FAILED", other || !refused
+			state := p.Text("status")
+			lives, other = lives || state == "" || slices.Contains(strings.Fields(kept), state), other || state != "DECLINED" && state != "DENIED"
 		}
 		paid, unpaid = paid || other, unpaid || len(all) > 0 && !lives
 	}
@@ -294,6 +296,4 @@ func (*Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contract.
 	return out
 }
 
-var _ contract.Adapter = (*Adapter)(nil)
-var _ contract.Resolver = (*Adapter)(nil)
-var _ contract.Catalog = (*Adapter)(nil)
+var _, _ = contract.Resolver(New(nil)), contract.Catalog(New(nil))

@@ -12,6 +12,7 @@
 package gocardless
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -212,7 +213,8 @@ var pointers = map[string]string{keyUsed: "conflicting_resource_id", bankExists:
 // refused reads a 4xx. One of the pointers, at any place of the list, with a usable link
 // or without, says that a resource exists, where it is documented: a key's with 409 at a
 // creation. Any other 4xx says that nothing was created (blog), if it has one of
-// GoCardless' own types, or the bare string that its clients read in place of the object.
+// GoCardless' own types, or the bare string that its clients read in place of the object,
+// and says nothing else: another status, a resource, reasons that are no list.
 func refused(e endpoint, status int, body contract.Object, o contract.Outcome) contract.Outcome {
 	var refs []string
 	points := false
@@ -226,11 +228,13 @@ func refused(e endpoint, status int, body contract.Object, o contract.Outcome) c
 		}
 	}
 	known := slices.Contains([]string{"invalid_api_usage", "invalid_state", "validation_failed"}, body.Text("error.type"))
+	code, coded := contract.Scalar(body.At("error.code"))
+	odd := body[collection(e.path)] != nil || body.At("error.errors") != nil && body.List("error.errors") == nil || coded && code != fmt.Sprint(status)
 	switch conflict := status == http.StatusConflict; {
 	case points && conflict && e.prefix != "" && (o.Code == keyUsed || e.path == "customer_bank_accounts"):
 		o.Status, o.Reason = contract.Duplicate, "a resource exists already"
 		o.Resource = strings.Join(refs, ", ") // two are an alarm, and cannot be fetched
-	case !points && !conflict && (known || strings.TrimSpace(body.Text("error")) != ""):
+	case !points && !conflict && !odd && (known || strings.TrimSpace(body.Text("error")) != ""):
 		o.Status, o.Reason = contract.Rejected, "refused; nothing was created"
 	default:
 		o.Reason = "a refusal that the documents do not describe"
@@ -244,14 +248,9 @@ func details(body contract.Object) (items []contract.Object, code string) {
 	for _, v := range body.List("error.errors") {
 		x, _ := v.(contract.Object)
 		items = append(items, x)
-		if code == "" {
-			code = contract.Word(x.Text("reason"))
-		}
+		code = cmp.Or(code, contract.Word(x.Text("reason")))
 	}
-	if code == "" {
-		code = contract.Word(body.Text("error.type"))
-	}
-	return items, code
+	return items, cmp.Or(code, contract.Word(body.Text("error.type")))
 }
 
 // ResolveRequest returns the GET of the resource that a conflict names.

@@ -173,10 +173,13 @@ func TestBareString(t *testing.T) {
 // What looks like an answer of another status or kind is none.
 func TestUnknown(t *testing.T) {
 	for body, statuses := range map[string][]int{
-		`{"payments":{"id":"PM1","status":"submitted"}}`:                                   {202, 203, 206, 299, 400, 500},
-		`{"payments":{"id":"PM1"},"error":{"type":"gocardless"}}`:                          {200, 201},
-		`{"error":{"type":"gocardless","errors":[{"reason":"internal_server_error"}]}}`:    {400, 422, 500},
-		`{"error":{"type":"a_new_type","errors":[{"reason":"idempotency_key_too_long"}]}}`: {400, 422},
+		`{"payments":{"id":"PM1","status":"submitted"}}`:                                        {202, 203, 206, 299, 400, 500},
+		`{"payments":{"id":"PM1"},"error":{"type":"gocardless"}}`:                               {200, 201},
+		`{"error":{"type":"gocardless","errors":[{"reason":"internal_server_error"}]}}`:         {400, 422, 500},
+		`{"error":{"type":"validation_failed"},"payments":{"id":"PM1"}}`:                        {200, 422},
+		`{"error":{"type":"invalid_state","code":409}}`:                                         {400, 422},
+		`{"error":{"type":"invalid_state","errors":{"reason":"idempotent_creation_conflict"}}}`: {409, 422},
+		`{"error":{"type":"a_new_type","errors":[{"reason":"idempotency_key_too_long"}]}}`:      {400, 422},
 	} {
 		for _, status := range statuses {
 			o := adapter.Classify(call(t, "payments"), reply(status, body))

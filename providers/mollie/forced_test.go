@@ -195,6 +195,21 @@ func TestBadRequestAllowsNoNewKey(t *testing.T) {
 	})
 }
 
+// What another request would get confirms nothing, nor does an error that shows a resource.
+func TestAnswersOfAnother(t *testing.T) {
+	for body, status := range map[string]int{
+		`{"resource":"refund","id":"re_1","status":"pending","paymentId":"tr_2"}`:                          201,
+		`{"resource":"refund","id":"re_1","status":"pending","amount":{"currency":"EUR","value":"99.00"}}`: 201,
+		`{"resource":"refund","id":"re_1","status":"pending","amount":{"currency":"XXX"}}`:                 201,
+		`{"status":422,"title":"Unprocessable Entity","id":"re_1"}`:                                        422,
+		`{"status":422,"title":"Unprocessable Entity","resource":"refund"}`:                                422,
+	} {
+		o := mollie.New(nil).Classify(call(t, "refund a payment", "key-1"), contract.Reply{StatusCode: status, Body: []byte(body), Sent: true})
+		assert.Equal(t, contract.Unknown, o.Status, body)
+		assert.Equal(t, status == 201, o.NoResend, body)
+	}
+}
+
 // FuzzClassify asks a second reader: what settles anything is JSON that says so, by the
 // standard decoder too.
 func FuzzClassify(f *testing.F) {

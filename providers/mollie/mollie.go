@@ -159,7 +159,7 @@ func decide(e endpoint, r contract.Reply, keyed, replayed bool) contract.Outcome
 	status, _ := contract.Scalar(body["status"])
 	detail := strings.ToLower(body.Text("detail"))
 	switch code := r.StatusCode; {
-	case err != nil || status != strconv.Itoa(code) || body.Text("title") == "":
+	case err != nil || status != strconv.Itoa(code) || body.Text("title") == "" || body["resource"] != nil || body["id"] != nil:
 		return said(contract.Unknown, "not an answer that the documents describe")
 	case code == 400 && keyed:
 		return said(contract.KeyReused, "refused: the key was used with another request, or the request cannot be read")
@@ -184,6 +184,8 @@ func made(e endpoint, r contract.Reply) contract.Outcome {
 		return said(contract.Succeeded, "accepted; this endpoint shows no resource")
 	case err != nil || e.kind == "" || body.Text("resource") != e.kind || contract.CheckReference(id) != nil:
 		return said(contract.Unknown, "a success that does not show what was asked for")
+	case e.method == http.MethodPost && len(contract.Compare(fixed, e.asked, body).Different) > 0:
+		return contract.Outcome{NoResend: true, Resource: id, State: state, Reason: "a success that shows another amount or object than was asked"}
 	case e.method == http.MethodPost && state == "failed":
 		code := contract.Word(body.Text("statusReason.code"))
 		return contract.Outcome{Status: contract.Declined, Resource: id, State: state, Code: code, Reason: "executed and refused"}
@@ -199,6 +201,11 @@ var fields = []contract.Field{
 	{Path: "description", Need: contract.IfAsked}, {Path: "metadata", Need: contract.Required},
 	{Path: "paymentId"}, {Path: "customerId"}, {Path: "mandateId"}, {Path: "sequenceType"}, {Path: "redirectUrl"},
 	{Path: "interval"}, {Path: "startDate"}, {Path: "source.id"}, {Path: "destination.id"}, {Path: "category"},
+}
+
+// fixed are those that an answer cannot show otherwise than they were asked.
+var fixed = []contract.Field{
+	{Path: "amount.value", Same: contract.SameDecimal}, {Path: "amount.currency", Same: contract.SameFold}, {Path: "paymentId"}, {Path: "customerId"},
 }
 
 // read returns a GET in the mode and profile that the request's body named.

@@ -102,7 +102,7 @@ type Terms struct {
 	ReplayMarker string        // header that marks a stored answer
 	Saves        Saves         // which results stay under the key
 	WaitHeaders  []string      // headers that may ask for a wait
-	MinWait      time.Duration // the wait that the documents ask for where no header does; 0 is none
+	MinWait      time.Duration // the wait that the documents ask for, unless a header asks for a longer one; 0 is none
 	LookUp       LookUpBy      // how an operation is found without its answer
 	Notes        []string      // what the documents leave open or contradict, a sentence each
 

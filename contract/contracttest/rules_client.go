@@ -258,10 +258,7 @@ func (p *probe) flown(name string, r contract.Reply) {
 		p.failf("%s: %v", name, result)
 	}
 	writes := s.writes()
-	asked := r.Wait()
-	if asked == 0 {
-		asked = p.terms.MinWait
-	}
+	asked := max(r.Wait(), p.terms.MinWait)
 	switch {
 	case asked > shortest && (len(writes) != 1 || result.RetryAfter < asked):
 		p.failf("%s: the provider asks to wait %v; %d requests, and the verdict says %v", name, asked, len(writes), result.RetryAfter)

@@ -132,7 +132,7 @@ func (*Adapter) Classify(c contract.Call, r contract.Reply) contract.Outcome {
 	o.RequestID = contract.Word(contract.HeaderValue(r.Header, "Cko-Request-Id"))
 	switch o.Status {
 	case contract.InProgress:
-		o.RetryAfter = cmp.Or(r.Wait(), inFlight)
+		o.RetryAfter = max(r.Wait(), inFlight) // guide: at least
 	case contract.Unknown, contract.NotExecuted:
 		o.RetryAfter = r.Wait()
 		// Guide: only a 2xx is kept; after any other answer the same key pays anew.
@@ -160,7 +160,7 @@ func decide(e endpoint, c contract.Call, r contract.Reply) contract.Outcome {
 	body, err := contract.DecodeObject(r.Body)
 	switch r.StatusCode {
 	case http.StatusCreated, http.StatusAccepted:
-		if err != nil || e.url == "" || body["error_type"] != nil {
+		if err != nil || e.url == "" || body["error_type"] != nil || body["error_codes"] != nil {
 			return said(contract.Unknown, "a success that is not in the documented form")
 		}
 		return made(e, c, body)
@@ -174,7 +174,7 @@ func decide(e endpoint, c contract.Call, r contract.Reply) contract.Outcome {
 // payment with 403 and 404. Another type is not said to come before execution.
 func refused(e endpoint, r contract.Reply, body contract.Object) contract.Outcome {
 	bare := len(r.Body) == 0 && e.makes != "" && (r.StatusCode == 401 || e.makes != "payment" && (r.StatusCode == 403 || r.StatusCode == 404))
-	if kind := body.Text("error_type"); !bare && kind != "request_invalid" && kind != "request_malformed" {
+	if kind := body.Text("error_type"); !bare && kind != "request_invalid" && kind != "request_malformed" || body[e.id] != nil {
 		return said(contract.Unknown, "a refusal that is not in the documented form")
 	}
 	code, _ := contract.Scalar(append(body.List("error_codes"), "")[0])
@@ -194,7 +194,8 @@ func made(e endpoint, c contract.Call, body contract.Object) contract.Outcome {
 		o.Reason = "a success that shows no reference"
 	case e.decides && state == "Declined" && approved == false:
 		o.Status, o.Code, o.Reason = contract.Declined, contract.Word(body.Text("response_code")), "executed and declined"
-	case e.decides && (!slices.Contains(live, state) || approved != true && (approved != nil || state != "Pending")):
+	case e.decides && (!slices.Contains(live, state) || approved != true && (approved != nil || state != "Pending")),
+		!e.decides && (approved != nil && approved != true || slices.Contains([]string{"declined", "failed", "rejected"}, strings.ToLower(state))):
 		o.Reason = "an answer that does not say whether it was approved"
 	default:
 		o.Status, o.Reason = contract.Succeeded, "Checkout.com shows the result"

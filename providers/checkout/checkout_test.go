@@ -143,7 +143,7 @@ func TestInFlightWaitsThirtySeconds(t *testing.T) {
 			least time.Duration
 		}{
 			{fakes.InFlight(29 * time.Second), 30 * time.Second}, {fakes.Throttle(0), 30 * time.Second},
-			{fakes.Throttle(45 * time.Second), 45 * time.Second}, {fakes.Throttle(time.Second), time.Second},
+			{fakes.Throttle(45 * time.Second), 45 * time.Second}, {fakes.Throttle(time.Second), 30 * time.Second},
 		} {
 			s := fakes.NewCheckout(nil)
 			s.Script(c.fault)
@@ -297,6 +297,23 @@ func FuzzClassify(f *testing.F) {
 			t.Fatalf("the provider's words are in a reason: %v", o)
 		}
 	})
+}
+
+// An answer that says two things says nothing.
+func TestAnswersThatContradictThemselves(t *testing.T) {
+	for _, x := range []struct {
+		url, body string
+		status    int
+	}{
+		{payments, `{"id":"pay_1","approved":true,"status":"Authorized","error_codes":["x"]}`, 201},
+		{payments, `{"id":"pay_1","approved":true,"status":"Authorized","error_type":"request_invalid"}`, 422},
+		{captures, `{"action_id":"act_1","approved":false}`, 202},
+		{captures, `{"action_id":"act_1","approved":"false"}`, 202},
+		{captures, `{"action_id":"act_1","status":"Declined"}`, 202},
+	} {
+		o := checkout.New(nil).Classify(call(t, x.url, part), contract.Reply{StatusCode: x.status, Body: []byte(x.body), Sent: true})
+		assert.Equal(t, contract.Unknown, o.Status, x.body)
+	}
 }
 
 func TestReasonsShowNoText(t *testing.T) {

@@ -128,6 +128,15 @@ func TestErrorBesideAResult(t *testing.T) {
 	}
 }
 
+// A capture that does not show which payment it is of confirms nothing.
+func TestModificationOfNoPayment(t *testing.T) {
+	for _, of := range []string{``, `,"paymentPspReference":null`, `,"paymentPspReference":["PSP1"]`} {
+		o := adyen.New(nil).Classify(call(t, payments+"/PSP1/captures", order), answer(201, `{"pspReference":"P1","status":"received"`+of+`}`))
+		assert.Equal(t, contract.Unknown, o.Status, of)
+		assert.Equal(t, contract.LookUp, o.Next(), of)
+	}
+}
+
 // What is stored as the final result of the key ends in doubt, not in a failure, and
 // is not paid again.
 func TestStoredServerError(t *testing.T) {

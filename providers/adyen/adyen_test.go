@@ -128,6 +128,17 @@ func TestErrorBesideAResult(t *testing.T) {
 	}
 }
 
+// A reference may come later, once the shopper has acted, and only then may it lack.
+func TestAwaitedReference(t *testing.T) {
+	for shown, want := range map[string]contract.Status{
+		``: contract.Succeeded, `"pspReference":"P1",`: contract.Succeeded,
+		`"pspReference":"../P1",`: contract.Unknown, `"pspReference":1,`: contract.Unknown,
+	} {
+		o := adyen.New(nil).Classify(call(t, payments, order), answer(200, `{`+shown+`"resultCode":"RedirectShopper","action":{"type":"redirect"}}`))
+		assert.Equal(t, want, o.Status, shown)
+	}
+}
+
 // A capture that does not show which payment it is of confirms nothing.
 func TestModificationOfNoPayment(t *testing.T) {
 	for _, of := range []string{``, `,"paymentPspReference":null`, `,"paymentPspReference":["PSP1"]`} {

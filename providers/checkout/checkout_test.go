@@ -307,6 +307,7 @@ func TestAnswersThatContradictThemselves(t *testing.T) {
 	}{
 		{payments, `{"id":"pay_1","approved":true,"status":"Authorized","error_codes":["x"]}`, 201},
 		{payments, `{"id":"pay_1","approved":true,"status":"Authorized","error_type":"request_invalid"}`, 422},
+		{payments, `{"id":"pay_1","status":"Authorized"}`, 201}, // approval is missing
 		{captures, `{"action_id":"act_1","approved":false}`, 202},
 		{captures, `{"action_id":"act_1","approved":"false"}`, 202},
 		{captures, `{"action_id":"act_1","status":"Declined"}`, 202},

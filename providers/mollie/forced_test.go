@@ -202,6 +202,7 @@ func TestAnswersOfAnother(t *testing.T) {
 		`{"resource":"refund","id":"re_1","status":"pending","amount":{"currency":"EUR","value":"99.00"}}`: 201,
 		`{"resource":"refund","id":"re_1","status":"pending","amount":{"currency":"XXX"}}`:                 201,
 		`{"status":422,"title":"Unprocessable Entity","id":"re_1"}`:                                        422,
+		`{"status":500,"title":"Internal Server Error"}`:                                                   422,
 		`{"status":422,"title":"Unprocessable Entity","resource":"refund"}`:                                422,
 	} {
 		o := mollie.New(nil).Classify(call(t, "refund a payment", "key-1"), contract.Reply{StatusCode: status, Body: []byte(body), Sent: true})

@@ -1,6 +1,7 @@
 package ietf
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,20 +35,20 @@ func (a *Adapter) wait(s contract.Status, r contract.Reply) time.Duration {
 }
 
 func (a *Adapter) decide(c contract.Call, r contract.Reply) contract.Outcome {
+	body, _ := contract.DecodeObject(r.Body)
+	code := codeOf(body, a.api.Code)
 	bare, _ := a.meaning(c, contract.Answer{Status: r.StatusCode})
-	if r.StatusCode == http.StatusTooManyRequests && bare == contract.NotExecuted {
-		// A limiter stands before execution, where the API says so, and its status is
-		// the whole message. RFC 6585, section 4 (read 2026-11-29).
+	if r.StatusCode == http.StatusTooManyRequests && bare == contract.NotExecuted && !a.coded(r.StatusCode) {
+		// A limiter stands before execution, where the API says so and has nothing else to
+		// say with it, and its status is the whole message. RFC 6585, section 4 (read 2026-11-29).
 		return contract.Outcome{Status: bare, Reason: reasons[bare]}
 	}
 	if o, none := contract.NoAnswer(r); none {
 		return o
 	}
-	body, _ := contract.DecodeObject(r.Body)
 	if slices.Contains(a.api.Successes, r.StatusCode) {
 		return a.success(c, r, body)
 	}
-	code := codeOf(body, a.api.Code)
 	status, one := a.meaning(c, contract.Answer{Status: r.StatusCode, Code: contract.Word(code)})
 	o := contract.Outcome{Code: contract.Word(code), Replayed: a.marked(r)}
 	switch {
@@ -123,6 +124,12 @@ func (a *Adapter) meaning(c contract.Call, got contract.Answer) (contract.Status
 		}
 	}
 	return contract.Unknown, true
+}
+
+// coded reports whether the API is described to tell answers of a status apart by code.
+func (a *Adapter) coded(status int) bool {
+	known := slices.Concat(a.api.Missing, a.api.Terms.RepeatAnswers, a.api.Terms.InFlightAnswers, a.api.Terms.MismatchAnswers, slices.Collect(maps.Keys(a.api.Answers)))
+	return slices.ContainsFunc(known, func(x contract.Answer) bool { return x.Status == status && x.Code != "" })
 }
 
 // problem reports whether the answer is an error as RFC 9457 has it, or leads to the

@@ -150,6 +150,17 @@ func TestAnswersInNoFormOfTheAPI(t *testing.T) {
 	busy := api(func(o *ietf.Options) { o.Terms.InFlightAnswers = []contract.Answer{{Status: 429, Code: "busy"}} })
 	assert.Equal(t, contract.InProgress, busy.Classify(call(t, payments, "k-1"), reply(429, `{"code":"busy"}`)).Status)
 	assert.Equal(t, contract.Unknown, busy.Classify(call(t, payments, "k-1"), reply(429, `{"code":"limit"}`)).Status)
+
+	// Where one status means both, the code decides, and an answer without one proves nothing.
+	both := api(func(o *ietf.Options) {
+		o.Terms.InFlightAnswers = []contract.Answer{{Status: 429, Code: "busy"}}
+		o.Answers = map[contract.Answer]contract.Status{{Status: 429}: contract.NotExecuted}
+	})
+	for body, want := range map[string]contract.Status{
+		`{"code":"busy"}`: contract.InProgress, `{"code":"limit"}`: contract.NotExecuted, "<html>": contract.Unknown, `{"code":"busy"`: contract.Unknown,
+	} {
+		assert.Equal(t, want, both.Classify(call(t, payments, "k-1"), reply(429, body)).Status, body)
+	}
 }
 
 func TestSuccess(t *testing.T) {

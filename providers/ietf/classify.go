@@ -1,8 +1,10 @@
 package ietf
 
 import (
+	"bytes"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -77,10 +79,10 @@ var reasons = map[contract.Status]string{
 
 // success reads an answer that should show the resource.
 func (a *Adapter) success(c contract.Call, r contract.Reply, body contract.Object) contract.Outcome {
-	o := contract.Outcome{Resource: contract.Word(body.Text(a.api.Resource)), State: contract.Word(body.Text(a.api.State)), Replayed: a.marked(r)}
+	o := contract.Outcome{Resource: a.reference(r, body), State: contract.Word(body.Text(a.api.State)), Replayed: a.marked(r)}
 	asked, _ := contract.DecodeObject(c.Body) // a form has nothing to compare
 	switch {
-	case o.Resource == "" || a.api.Resource == "":
+	case o.Resource == "":
 		return contract.Outcome{Reason: "a success that shows no resource"}
 	case !contract.Compare(a.api.Echoes, asked, body).Equal():
 		// It may be the answer to another request with this key.
@@ -91,6 +93,19 @@ func (a *Adapter) success(c contract.Call, r contract.Reply, body contract.Objec
 		o.Status, o.Reason = contract.Succeeded, "the resource is shown"
 	}
 	return o
+}
+
+// reference returns what a success calls its resource, or "".
+func (a *Adapter) reference(r contract.Reply, body contract.Object) (ref string) {
+	if a.api.Resource != "" {
+		ref = contract.Word(body.Text(a.api.Resource))
+	}
+	if ref == "" && len(bytes.TrimSpace(r.Body)) == 0 { // a page is no success, whatever its headers say
+		if u, err := url.Parse(contract.HeaderValue(r.Header, a.api.Location)); err == nil {
+			ref = contract.Word(u.Path[strings.LastIndex(u.Path, "/")+1:])
+		}
+	}
+	return ref
 }
 
 // marked reports whether the answer is marked as a stored one.

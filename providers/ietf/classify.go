@@ -1,7 +1,10 @@
 package ietf
 
 import (
+	"bytes"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -34,20 +37,20 @@ func (a *Adapter) wait(s contract.Status, r contract.Reply) time.Duration {
 }
 
 func (a *Adapter) decide(c contract.Call, r contract.Reply) contract.Outcome {
+	body, _ := contract.DecodeObject(r.Body)
+	code := codeOf(body, a.api.Code)
 	bare, _ := a.meaning(c, contract.Answer{Status: r.StatusCode})
-	if r.StatusCode == http.StatusTooManyRequests && bare == contract.NotExecuted {
-		// A limiter stands before execution, where the API says so, and its status is
-		// the whole message. RFC 6585, section 4 (read 2026-11-29).
+	if r.StatusCode == http.StatusTooManyRequests && bare == contract.NotExecuted && !a.coded(r.StatusCode) {
+		// A limiter stands before execution, where the API says so and has nothing else to
+		// say with it, and its status is the whole message. RFC 6585, section 4 (read 2026-11-29).
 		return contract.Outcome{Status: bare, Reason: reasons[bare]}
 	}
 	if o, none := contract.NoAnswer(r); none {
 		return o
 	}
-	body, _ := contract.DecodeObject(r.Body)
 	if slices.Contains(a.api.Successes, r.StatusCode) {
 		return a.success(c, r, body)
 	}
-	code := codeOf(body, a.api.Code)
 	status, one := a.meaning(c, contract.Answer{Status: r.StatusCode, Code: contract.Word(code)})
 	o := contract.Outcome{Code: contract.Word(code), Replayed: a.marked(r)}
 	switch {
@@ -76,10 +79,10 @@ var reasons = map[contract.Status]string{
 
 // success reads an answer that should show the resource.
 func (a *Adapter) success(c contract.Call, r contract.Reply, body contract.Object) contract.Outcome {
-	o := contract.Outcome{Resource: contract.Word(body.Text(a.api.Resource)), State: contract.Word(body.Text(a.api.State)), Replayed: a.marked(r)}
+	o := contract.Outcome{Resource: a.reference(r, body), State: contract.Word(body.Text(a.api.State)), Replayed: a.marked(r)}
 	asked, _ := contract.DecodeObject(c.Body) // a form has nothing to compare
 	switch {
-	case o.Resource == "" || a.api.Resource == "":
+	case o.Resource == "":
 		return contract.Outcome{Reason: "a success that shows no resource"}
 	case !contract.Compare(a.api.Echoes, asked, body).Equal():
 		// It may be the answer to another request with this key.
@@ -90,6 +93,19 @@ func (a *Adapter) success(c contract.Call, r contract.Reply, body contract.Objec
 		o.Status, o.Reason = contract.Succeeded, "the resource is shown"
 	}
 	return o
+}
+
+// reference returns what a success calls its resource, or "".
+func (a *Adapter) reference(r contract.Reply, body contract.Object) (ref string) {
+	if a.api.Resource != "" {
+		ref = contract.Word(body.Text(a.api.Resource))
+	}
+	if ref == "" && len(bytes.TrimSpace(r.Body)) == 0 { // a page is no success, whatever its headers say
+		if u, err := url.Parse(contract.HeaderValue(r.Header, a.api.Location)); err == nil {
+			ref = contract.Word(u.Path[strings.LastIndex(u.Path, "/")+1:])
+		}
+	}
+	return ref
 }
 
 // marked reports whether the answer is marked as a stored one.
@@ -123,6 +139,12 @@ func (a *Adapter) meaning(c contract.Call, got contract.Answer) (contract.Status
 		}
 	}
 	return contract.Unknown, true
+}
+
+// coded reports whether the API is described to tell answers of a status apart by code.
+func (a *Adapter) coded(status int) bool {
+	known := slices.Concat(a.api.Missing, a.api.Terms.RepeatAnswers, a.api.Terms.InFlightAnswers, a.api.Terms.MismatchAnswers, slices.Collect(maps.Keys(a.api.Answers)))
+	return slices.ContainsFunc(known, func(x contract.Answer) bool { return x.Status == status && x.Code != "" })
 }
 
 // problem reports whether the answer is an error as RFC 9457 has it, or leads to the

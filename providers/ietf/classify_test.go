@@ -150,6 +150,17 @@ func TestAnswersInNoFormOfTheAPI(t *testing.T) {
 	busy := api(func(o *ietf.Options) { o.Terms.InFlightAnswers = []contract.Answer{{Status: 429, Code: "busy"}} })
 	assert.Equal(t, contract.InProgress, busy.Classify(call(t, payments, "k-1"), reply(429, `{"code":"busy"}`)).Status)
 	assert.Equal(t, contract.Unknown, busy.Classify(call(t, payments, "k-1"), reply(429, `{"code":"limit"}`)).Status)
+
+	// Where one status means both, the code decides, and an answer without one proves nothing.
+	both := api(func(o *ietf.Options) {
+		o.Terms.InFlightAnswers = []contract.Answer{{Status: 429, Code: "busy"}}
+		o.Answers = map[contract.Answer]contract.Status{{Status: 429}: contract.NotExecuted}
+	})
+	for body, want := range map[string]contract.Status{
+		`{"code":"busy"}`: contract.InProgress, `{"code":"limit"}`: contract.NotExecuted, "<html>": contract.Unknown, `{"code":"busy"`: contract.Unknown,
+	} {
+		assert.Equal(t, want, both.Classify(call(t, payments, "k-1"), reply(429, body)).Status, body)
+	}
 }
 
 func TestSuccess(t *testing.T) {
@@ -181,6 +192,48 @@ func TestSuccess(t *testing.T) {
 	assert.Equal(t, contract.Unknown, a.Classify(call(t, payments, "k-1"), reply(204, "")).Status)
 	shows := api(func(o *ietf.Options) { o.Resource = "" }).Classify(call(t, payments, "k-1"), reply(200, `{"":"p-1","id":"p-1"}`))
 	assert.Equal(t, contract.Unknown, shows.Status, "no path to a reference shows none")
+}
+
+// Dwolla shows a transfer by a Location, and "too many" where another one of the same
+// source runs. Source: github.com/Dwolla/dwolla-openapi, openapi.yml, and its page
+// api-fundamentals/idempotency-key (read 2026-11-29).
+var dwolla = ietf.Options{
+	Name: "dwolla", Requests: []string{"POST /transfers"},
+	Terms: contract.Terms{
+		KeyHeader: "Idempotency-Key", Retention: 24 * time.Hour, Repeat: contract.Replays,
+		InFlightAnswers: []contract.Answer{{Status: 409}},
+	},
+	Successes: []int{201}, Location: "Location", Code: "code",
+	Answers: map[contract.Answer]contract.Status{{Status: 400, Code: "ValidationError"}: contract.Rejected},
+}
+
+func TestSuccessWithoutABody(t *testing.T) {
+	const transfers = "https://api.dwolla.com/transfers"
+	located, silent := ietf.New(&dwolla), dwolla
+	silent.Location = ""
+	for _, x := range []struct {
+		status         int
+		location, body string
+		want           string
+	}{
+		{201, transfers + "/t-1", "", "t-1"},
+		{201, "/transfers/t-1", "\n", "t-1"},
+		{200, transfers + "/t-1", "", ""},
+		{201, "", "", ""},
+		{201, transfers + "/", "", ""},
+		{201, transfers + "/..", "", ""},
+		{201, transfers + "/t%201", "", ""},
+		{201, ":", "", ""},
+		{201, transfers + "/t-1", "<html>", ""},
+		{201, transfers + "/t-1", `{"code":"x"}`, ""},
+	} {
+		r := reply(x.status, x.body, "Location", x.location)
+		o := located.Classify(call(t, transfers, "k-1"), r)
+		assert.Equal(t, x.want, o.Resource, "%+v", x)
+		assert.Equal(t, x.want != "", o.Status == contract.Succeeded, "%+v", x)
+		assert.Equal(t, contract.Unknown, ietf.New(&silent).Classify(call(t, transfers, "k-1"), r).Status, "%+v", x)
+	}
+	assert.Equal(t, contract.Unknown, located.Classify(call(t, transfers, "k-1"), reply(429, `{"code":"TooManyRequests"}`)).Status)
 }
 
 func TestWaitsAndAdvice(t *testing.T) {

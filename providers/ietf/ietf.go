@@ -46,7 +46,8 @@ type Options struct {
 	Terms contract.Terms
 
 	Successes []int            // statuses of a success that shows the resource; nil is 200 and 201
-	Resource  string           // dotted path of its reference there; "" shows none, and nothing succeeds
+	Resource  string           // dotted path of its reference there; "" shows none
+	Location  string           // header of a success without a body whose URL ends with the reference
 	State     string           // dotted path of its state there
 	Refused   []string         // states that say that it was executed and refused
 	Echoes    []contract.Field // what the resource must have in common with a JSON request; if it has not, it is a Duplicate that nobody confirmed

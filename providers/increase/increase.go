@@ -41,6 +41,7 @@ var sources = []contract.Source{
 	{URL: "https://increase.com/documentation/errors", Date: "2026-11-29"},
 	{URL: "https://increase.com/documentation/rate-limits", Date: "2026-11-29"},
 	{URL: "https://github.com/Increase/increase-go", Date: "2026-11-29"},
+	{URL: "https://increase.com/documentation/sending-real-time-payments", Date: "2026-11-29"}, // the states; ACH and wires have guides like it
 }
 
 // endpoint is what is known of one request. The zero value is one of which nothing is.
@@ -192,11 +193,24 @@ func made(c contract.Call, r contract.Reply, body contract.Object) contract.Outc
 	e, path := endpointOf(c.Request), strings.Trim(c.Request.URL.Path, "/")
 	ref, kind := contract.Word(body.Text("id")), contract.Word(body.Text("type"))
 	another := strings.Contains(path, "/") && !strings.Contains("/"+path+"/", "/"+ref+"/")
+	asked, _ := contract.DecodeObject(c.Body)
+	another = another || e.creates && len(contract.Compare(fields, asked, body).Different) > 0
 	if ref == "" || kind == "" || another || e.path != "" && kind != e.kind() {
 		return contract.Outcome{Reason: "a success that does not show what was asked for"}
 	}
-	return contract.Outcome{Status: contract.Succeeded, Resource: ref, State: contract.Word(body.Text("status")),
+	o := contract.Outcome{Status: contract.Succeeded, Resource: ref, State: contract.Word(body.Text("status")),
 		Replayed: strings.EqualFold(contract.HeaderValue(r.Header, "Idempotent-Replayed"), "true"), Reason: "the object is shown"}
+	if e.cameToNothing(o.State) {
+		o.Status, o.Reason = contract.Declined, "the transfer is shown as "+o.State
+	}
+	return o
+}
+
+// cameToNothing reports whether a transfer in this state moved no money and never will:
+// Increase, the network or the recipient's bank rejected it, or it was canceled before it
+// was sent (sending-real-time-payments). What came back (returned, reversed) had moved.
+func (e endpoint) cameToNothing(state string) bool {
+	return e.creates && e.amount != "" && (state == "rejected" || state == "canceled")
 }
 
 // Find asks the list of what the endpoint creates for the key: it shows the one object
@@ -240,7 +254,8 @@ func (*Adapter) ResolveRequest(ctx context.Context, c contract.Call, o contract.
 	return contract.NewRead(ctx, c, "/"+e.path+"/"+o.Resource, nil)
 }
 
-// ClassifyResolve says whether the fetched object is the one that was asked for.
+// ClassifyResolve says whether the fetched object is the one that was asked for. One that
+// came to nothing stays a Duplicate: it holds the key, and its State says the rest.
 func (*Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contract.Reply) contract.Outcome {
 	out := contract.Outcome{Status: contract.Duplicate, Resource: o.Resource, State: o.State, Code: o.Code, Source: contract.FromLookUp}
 	e := endpointOf(c.Request)
@@ -256,7 +271,11 @@ func (*Adapter) ClassifyResolve(c contract.Call, o contract.Outcome, r contract.
 	if c.Key != "" {
 		want["idempotency_key"] = c.Key
 	}
-	return contract.Compare(fields, want, shown).Resolve(out)
+	out = contract.Compare(fields, want, shown).Resolve(out)
+	if out.Status == contract.Succeeded && e.cameToNothing(out.State) {
+		out.Status, out.Reason = contract.Duplicate, "the transfer is what was asked, and it is shown as "+out.State
+	}
+	return out
 }
 
 var (

@@ -366,3 +366,38 @@ func FuzzClassify(f *testing.F) {
 		}
 	})
 }
+
+// TestAnotherAmount: a success that contradicts the request confirms nothing.
+func TestAnotherAmount(t *testing.T) {
+	c := call(t, "ach_transfers")
+	for shown, want := range map[string]contract.Status{
+		`"amount":100`: contract.Succeeded, `"amount":101`: contract.Unknown,
+		`"account_id":"account_1"`: contract.Succeeded, `"account_id":"account_9"`: contract.Unknown,
+	} {
+		assert.Equal(t, want, adapter.Classify(c, reply(200, `{"id":"ach_1","type":"ach_transfer",`+shown+`}`)).Status, shown)
+	}
+}
+
+// TestCameToNothing: a transfer that was rejected or canceled moved no money. One that
+// came back had moved.
+func TestCameToNothing(t *testing.T) {
+	c := call(t, "ach_transfers")
+	for state, want := range map[string]contract.Status{
+		"rejected": contract.Declined, "canceled": contract.Declined, "returned": contract.Succeeded, "requires_attention": contract.Succeeded,
+	} {
+		got := adapter.Classify(c, reply(200, `{"id":"ach_1","type":"ach_transfer","amount":100,"status":"`+state+`"}`))
+		assert.Equal(t, want, got.Status, state)
+		assert.Equal(t, state, got.State)
+
+		var shown contract.Object
+		require.NoError(t, json.Unmarshal(c.Body, &shown))
+		shown["id"], shown["type"], shown["status"], shown["idempotency_key"] = "ach_1", "ach_transfer", state, c.Key
+		body, err := json.Marshal(shown)
+		require.NoError(t, err)
+		fetched := adapter.ClassifyResolve(c, contract.Outcome{Resource: "ach_1"}, reply(200, string(body)))
+		assert.Equal(t, want == contract.Succeeded, fetched.Status == contract.Succeeded, "%s: %v", state, fetched)
+		assert.False(t, fetched.AllowsNewKey(), state)
+	}
+	cancel := call(t, "ach_transfers/ach_transfer_1/cancel")
+	assert.Equal(t, contract.Succeeded, adapter.Classify(cancel, reply(200, `{"id":"ach_transfer_1","type":"ach_transfer","status":"canceled"}`)).Status)
+}

@@ -88,8 +88,7 @@ type endpoint struct {
 	ref string // in the path of the call at hand
 }
 
-// Status, object and conflicts: the specification.
-var endpoints = []endpoint{
+var endpoints = []endpoint{ // status, object and conflicts: the specification
 	{name: "create a payment order", method: "POST", path: "/api/payment_orders", makes: "payment_order", status: 201, keyed: true, conflicts: true, listed: true,
 		body: `{"type":"ach","amount":{amount},"direction":"credit","originating_account_id":"11111111-1111-4111-8111-111111111111","receiving_account_id":"22222222-2222-4222-8222-222222222222","metadata":{"order":"{order}"}}`},
 	{name: "reverse a payment order", method: "POST", path: "/api/payment_orders/*/reversals", makes: "reversal", status: 201, keyed: true, body: `{"reason":"duplicate"}`},
@@ -124,6 +123,9 @@ var identity = []contract.Field{
 	{Path: "internal_account_id", Same: contract.SameFold},
 	{Path: "name", Same: contract.SameWording, Need: contract.IfAsked},
 }
+
+// labels can be changed later, and tell a saved answer from another operation's.
+var labels = []contract.Field{{Path: "description", Same: contract.SameWording}, {Path: "metadata", Same: contract.SameUnlessChanged}}
 
 // sameEntries compares the entries of two ledger transactions, in any order.
 func sameEntries(want, got any) contract.Match {
@@ -166,12 +168,12 @@ func endpointOf(r *http.Request) endpoint {
 	return endpoint{}
 }
 
-// asked returns what the call asks for: its body, and what its path adds.
+// asked returns what the call asks for: its body, or what its path says.
 func (e endpoint) asked(c contract.Call) contract.Object {
-	o, _ := contract.DecodeObject(c.Body)
-	if o != nil && e.makes == "reversal" {
-		o["payment_order_id"] = e.ref
+	if e.makes == "reversal" {
+		return contract.Object{"payment_order_id": e.ref} // also where the body says nothing
 	}
+	o, _ := contract.DecodeObject(c.Body)
 	return o
 }
 
@@ -186,10 +188,7 @@ func (*Adapter) Classify(c contract.Call, r contract.Reply) contract.Outcome {
 
 // refusals are the codes of errors that did nothing (specification, error_message), and
 // the statuses with which they come. A conflict and a throttle are no such code.
-var (
-	refusals = []string{"parameter_invalid", "parameter_missing", "resource_not_found", "not_found", "forbidden", "invalid_ip", "invalid_key", "header_invalid", "expired_key"}
-	refusing = []int{400, 401, 403, 404, 413, 415, 422}
-)
+var refusals, refusing = []string{"parameter_invalid", "parameter_missing", "resource_not_found", "not_found", "forbidden", "invalid_ip", "invalid_key", "header_invalid", "expired_key"}, []int{400, 401, 403, 404, 413, 415, 422}
 
 func decide(e endpoint, c contract.Call, r contract.Reply) contract.Outcome {
 	if r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusTooEarly {
@@ -231,6 +230,8 @@ func (e endpoint) made(c contract.Call, status int, shown contract.Object) contr
 		return contract.Outcome{Reason: "a success that this endpoint does not have"}
 	case len(is.Different) == 0 && (o.State == "failed" || o.State == "denied"):
 		o.Status, o.Reason = contract.Declined, "the resource is shown as "+o.State
+	case is.Equal() && keyed && !contract.Compare(labels, e.asked(c), shown).Equal():
+		o.Reason = "another description or metadata is shown: it may be another request's"
 	default:
 		return is.Resolve(o)
 	}

@@ -94,7 +94,7 @@ const (
 	order  = "create a payment order"
 	ledger = "post a ledger transaction"
 	shown  = `{"id":"po-1","object":"payment_order","type":"ach","amount":100,"direction":"credit","currency":"USD","external_id":"INV-1","status":"approved",` +
-		`"originating_account_id":"11111111-1111-4111-8111-111111111111","receiving_account_id":"22222222-2222-4222-8222-222222222222","metadata":{}}`
+		`"originating_account_id":"11111111-1111-4111-8111-111111111111","receiving_account_id":"22222222-2222-4222-8222-222222222222","metadata":{"order":"INV-1"}}`
 )
 
 // named is a payment order with an external_id.
@@ -123,7 +123,9 @@ func TestAnswerOfAnother(t *testing.T) {
 		{`"amount":100,`, ``, contract.Duplicate},
 		{`"external_id":"INV-1",`, ``, contract.Duplicate},
 		{`"approved"`, `"denied"`, contract.Declined},
-		{`"metadata":{}`, `"errors":{"code":"conflict"}`, contract.Unknown},
+		{`"metadata":{"order":"INV-1"}`, `"errors":{"code":"conflict"}`, contract.Unknown},
+		{`"order":"INV-1"`, `"order":"INV-2"`, contract.Duplicate}, // as much, to the same account, for another order
+		{`,"metadata":{"order":"INV-1"}`, ``, contract.Succeeded},
 	} {
 		got := a.Classify(named(t), reply(201, strings.Replace(shown, tt.old, tt.other, 1)))
 		assert.Equal(t, tt.want, got.Status, "%s for %s: %v", tt.other, tt.old, got)
@@ -412,4 +414,23 @@ func FuzzClassify(f *testing.F) {
 			t.Fatalf("%s, %d %q: %v", c.Request.URL.Path, status, body, o)
 		}
 	})
+}
+
+// A reversal whose body says nothing is still one of the payment order in its path.
+func TestReversalWithoutABody(t *testing.T) {
+	c := call(t, "reverse a payment order")
+	c.Body = nil
+	_, ref, _ := strings.Cut(strings.TrimSuffix(c.Request.URL.Path, "/reversals"), "payment_orders/")
+	for of, want := range map[string]contract.Status{ref: contract.Succeeded, "po-2": contract.KeyReused} {
+		got := moderntreasury.New(nil).Classify(c, reply(201, `{"id":"re-1","object":"reversal","status":"pending","payment_order_id":"`+of+`"}`))
+		assert.Equal(t, want, got.Status, of)
+	}
+}
+
+// A description can be changed later, so only the saved answer is held to it.
+func TestDescriptionOfAnother(t *testing.T) {
+	a, c := moderntreasury.New(nil), call(t, order, `"metadata"`, `"description":"June","external_id":"INV-1","metadata"`)
+	other := strings.Replace(shown, `"amount"`, `"description":"July","amount"`, 1)
+	assert.Equal(t, contract.Duplicate, a.Classify(c, reply(201, other)).Status)
+	assert.Equal(t, contract.Succeeded, a.ClassifyResolve(c, contract.Outcome{Resource: "po-1"}, reply(200, other)).Status)
 }

@@ -355,3 +355,31 @@ func TestTerms(t *testing.T) {
 	}
 	assert.False(t, a.Terms(contract.Call{}).HonoursKeys())
 }
+
+// TestRefundWithoutABody: a refund of all of a payment may have no body, and is still one
+// of the payment in its path.
+func TestRefundWithoutABody(t *testing.T) {
+	c := call(t, refund)
+	c.Body = nil
+	for of, want := range map[string]contract.Status{"pay_00000000000001": contract.Succeeded, "pay_2": contract.KeyReused} {
+		o := razorpay.New(nil).Classify(c, answer(200, `{"id":"rfnd_1","entity":"refund","amount":2500,"payment_id":"`+of+`","status":"processed"}`))
+		assert.Equal(t, want, o.Status, of)
+	}
+}
+
+// TestReceiptRefused: the receipt may be taken by this very refund.
+func TestReceiptRefused(t *testing.T) {
+	for _, rest := range []string{`"field":"receipt"`, `"reason":"input_validation_failed","description":"A refund with this Receipt exists."`} {
+		o := razorpay.New(nil).Classify(call(t, refund), answer(400, `{"error":{"code":"BAD_REQUEST_ERROR",`+rest+`}}`))
+		assert.Equal(t, contract.Unknown, o.Status, rest)
+	}
+}
+
+// TestFailedElsewhere: what failed is no success of an endpoint that is not known.
+func TestFailedElsewhere(t *testing.T) {
+	c := call(t, payout)
+	c.Request.URL.Path = "/v1/transfers"
+	for state, want := range map[string]contract.Status{"failed": contract.Unknown, "created": contract.Succeeded} {
+		assert.Equal(t, want, razorpay.New(nil).Classify(c, answer(200, `{"id":"trf_1","entity":"transfer","status":"`+state+`"}`)).Status)
+	}
+}

@@ -142,8 +142,11 @@ func (*Adapter) Terms(c contract.Call) contract.Terms {
 
 // asked returns what a request asks for: its body, and the payment that its path names.
 func (e endpoint) asked(c contract.Call) contract.Object {
-	o, _ := contract.DecodeObject(c.Body)
-	if o != nil && len(e.refs) > 0 {
+	o, err := contract.DecodeObject(c.Body)
+	if err != nil { // none: a refund of the whole payment
+		o = contract.Object{}
+	}
+	if len(e.refs) > 0 {
 		o["payment_id"] = e.refs[0]
 	}
 	return o
@@ -188,17 +191,19 @@ func says(body contract.Object, words string) bool {
 }
 
 // proven reports whether an error says in a word of its own what it refuses, and that
-// this is not the key. The same code without one may mean that the key is another's.
+// this is not the key. The same code without one may mean that the key is another's. A
+// receipt that is refused may be taken by this very refund, since receipts guard, too:
+// github.com/razorpay/razorpay-mcp-server/pull/128 (read 2026-11-29).
 func proven(body contract.Object) bool {
 	reason, field := contract.Word(body.Text("error.reason")), body.Text("error.field")
 	named := field != "" || !slices.Contains([]string{"", "NA", "null"}, reason) // "null" is in the examples of errorsDoc
-	return named && !says(body, "idempoten") && !strings.HasSuffix(field, "-Idempotency")
+	return named && field != "receipt" && !says(body, "receipt") && !says(body, "idempoten") && !strings.HasSuffix(field, "-Idempotency")
 }
 
 // made reads a success, which the state of what is shown may take back.
 func made(e endpoint, c contract.Call, body contract.Object) contract.Outcome {
-	o := contract.Outcome{Resource: contract.Word(body.Text("id")), State: contract.Word(body.Text("status")), Reason: "the " + e.makes + " is shown"}
-	if o.Status = e.states[o.State]; e.states == nil {
+	o := contract.Outcome{Resource: contract.Word(body.Text("id")), State: contract.Word(body.Text("status")), Reason: "what was asked for is shown"}
+	if o.Status = e.states[o.State]; e.states == nil && o.State != "failed" {
 		o.Status = contract.Succeeded // an endpoint that is not known shows what it made
 	}
 	failed := body.Text("error.code")

@@ -164,6 +164,26 @@ func TestOurCodes(t *testing.T) {
 	}
 }
 
+// TestUndocumentedCodes: 3020 shows that a refusal may be about an effect, so a code that
+// is not documented under its status proves nothing.
+func TestUndocumentedCodes(t *testing.T) {
+	a := revolut.New(nil)
+	for _, x := range []struct {
+		status  int
+		message string
+		want    contract.Status
+	}{
+		{400, `{"code":9999,"message":"m"}`, contract.Unknown}, {403, `{"code":3287,"message":"m"}`, contract.Unknown},
+		{404, `{"code":9999,"message":"m"}`, contract.Unknown}, {422, `{"code":9999,"message":"m"}`, contract.Unknown},
+		{401, `{"code":9999,"message":"m"}`, contract.Unknown}, {422, `{"message":"m"}`, contract.Unknown},
+		{400, `{"code":3020.0,"message":"m"}`, contract.Unknown}, {401, `{"code":{},"message":"m"}`, contract.Unknown},
+		{400, `{"code":3287,"message":"m"}`, contract.Rejected}, {400, `{"code":2101,"message":"m"}`, contract.Rejected},
+		{401, `{"message":"m"}`, contract.Rejected}, {403, `{"code":9002,"message":"m"}`, contract.Rejected},
+	} {
+		assert.Equal(t, x.want, a.Classify(call(t, 0, "k-1"), answer(x.status, x.message)).Status, "%d %s", x.status, x.message)
+	}
+}
+
 func TestTerms(t *testing.T) {
 	a := revolut.New(nil)
 	want := []time.Duration{14 * 24 * time.Hour, 0, 0, 24 * time.Hour, 24 * time.Hour, 0}

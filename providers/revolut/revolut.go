@@ -163,17 +163,22 @@ func decide(e endpoint, c contract.Call, r contract.Reply, body contract.Object,
 		o.Status, o.Reason = contract.Duplicate, "a transaction with this request_id exists"
 	case status == http.StatusUnprocessableEntity && code == firstFailed: // "unexpected": that nothing was done is not said
 		o.Status, o.Reason = contract.KeySpent, "the request_id is bound to a first request that failed"
-	case refused(status, body, code):
+	case e.refused(status, body, code):
 		o.Status, o.Reason = contract.Rejected, "refused before execution"
 	}
 	return o
 }
 
-// refused reports whether an answer is an error in a documented shape: spec, Error,
-// ErrorWithId, and without a code ErrorWithStatus (401), ErrorUnprocessableEntity.
-func refused(status int, body contract.Object, code string) bool {
-	return body.Text("message") != "" && code != exists && code != parallel && code != firstFailed &&
-		(slices.Contains([]int{401, 422}, status) || code != "" && slices.Contains([]int{400, 403, 404}, status))
+// refusals are the codes with which nothing was done, by status: spec, the examples of
+// every request. Another code may be about the request_id, as 3020 is.
+var refusals = map[int]string{400: "1112 2101 2102 3000 3009 3053 3081 3187 3287 3402 3448 3452 3544 4100",
+	401: "1000", 403: "9002", 404: "1214 3006 3040 3042 3088", 422: "2101 3012 3087 3100 3417 33000 33003 33011 33012"}
+
+// refused reports whether an answer is a documented refusal; spec, Error, ErrorWithId,
+// and without a code ErrorWithStatus (401) and, where no money moves, ErrorUnprocessableEntity.
+func (e endpoint) refused(status int, body contract.Object, code string) bool {
+	bare := body["code"] == nil && (status == http.StatusUnauthorized || status == http.StatusUnprocessableEntity && e.makes == "")
+	return body.Text("message") != "" && (bare || slices.Contains(strings.Fields(refusals[status]), code))
 }
 
 // made reads a success, which the state of a transaction may take back.
@@ -291,9 +296,4 @@ func shown(t, asked contract.Object) contract.Object {
 	return o
 }
 
-var (
-	_ contract.Adapter  = (*Adapter)(nil)
-	_ contract.Catalog  = (*Adapter)(nil)
-	_ contract.Resolver = (*Adapter)(nil)
-	_ contract.Finder   = (*Adapter)(nil)
-)
+var _, _, _ = contract.Catalog(New(nil)), contract.Resolver(New(nil)), contract.Finder(New(nil))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,7 @@ func checkOneEffect(p *probe) {
 	for name, f := range inOrder(map[string]fault{"closed": loseReply, "reset": resetAfter}) {
 		s := p.stage()
 		d := p.client(p.spec.Adapter, s)
-		if result, err := p.do(d, p.request(context.Background(), p.key(), 100)); err != nil {
-			p.fatalf("the first operation, on a connection of its own: %v", result)
-		}
+		p.open(d)
 		s.script(f)
 		result, _ := p.do(d, p.request(context.Background(), p.key(), 100))
 		writes := s.writes()[1:]
@@ -46,6 +45,25 @@ func checkOneEffect(p *probe) {
 		if resolves && result.Status != contract.Succeeded || result.Effect() != contract.EffectApplied {
 			p.failf("%s: %v", name, result)
 		}
+	}
+}
+
+// open runs an operation on a connection of its own, and waits until that can be used
+// again: net/http hands an answer out a moment before.
+func (p *probe) open(d Doer) {
+	idle := make(chan struct{}, 16)
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{PutIdleConn: func(error) {
+		select {
+		case idle <- struct{}{}:
+		default:
+		}
+	}})
+	if result, err := p.do(d, p.request(ctx, p.key(), 100)); err != nil {
+		p.fatalf("the first operation, on a connection of its own: %v", result)
+	}
+	select {
+	case <-idle:
+	case <-time.After(5 * time.Second): // the rule then says that it was not used again
 	}
 }
 

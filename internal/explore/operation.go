@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ type operation struct {
 	*Scenario
 	alphabet *alphabet
 	order    string
+	own      string // its key; "" if it has none
 	prepared string
 	fake     *fakes.Server
 	turns    *turns // nil for one caller
@@ -39,7 +39,7 @@ type operation struct {
 
 func newOperation(s *Scenario, fake *fakes.Server, order string, c chooser) *operation {
 	a := s.alphabet()
-	op := &operation{Scenario: s, alphabet: &a, order: order, fake: fake, chooser: c}
+	op := &operation{Scenario: s, alphabet: &a, order: order, own: s.key(order), fake: fake, chooser: c}
 	if s.Remembered {
 		op.store = journal.NewMemory()
 	}
@@ -98,9 +98,15 @@ func (op *operation) effects() []fakes.Effect {
 // owns reports whether an effect is of this operation, as the caller's name for it,
 // under whatever name the provider takes it, its key or its resource says.
 func (op *operation) owns(e fakes.Effect) bool {
-	key := op.key(op.order)
-	named := slices.Contains(slices.Collect(maps.Values(e.Metadata)), op.order)
-	return named || key != "" && e.Key == key || op.prepared != "" && e.Resource == op.prepared
+	if op.own != "" && e.Key == op.own || op.prepared != "" && e.Resource == op.prepared {
+		return true
+	}
+	for _, name := range e.Metadata {
+		if name == op.order {
+			return true
+		}
+	}
+	return false
 }
 
 // run lets the callers act until all of them have ended.

@@ -174,8 +174,8 @@ func (o *oracle) remembers() {
 			}
 		}
 		for _, later := range o.tellings[i+1:] {
-			if o.Declines && later.status == contract.Duplicate {
-				continue // a payment that was declined exists, too, and a look-up under way finds it
+			if o.foundDeclined(t, later) {
+				continue
 			}
 			if later.began.After(t.at) && (later.status != t.status || later.resource != t.resource) {
 				o.object("%c was told %q of %s, and later %q of %s", t.caller, t.status, t.resource, later.status, later.resource)
@@ -183,6 +183,13 @@ func (o *oracle) remembers() {
 		}
 		return
 	}
+}
+
+// foundDeclined reports whether a look-up that was under way when t was told of the
+// decline has found what the decline left behind: by the rules of contract.Fold it counts
+// for more than the decline, until it is compared.
+func (o *oracle) foundDeclined(t, later *telling) bool {
+	return o.Declines && t.status == contract.Declined && later.status == contract.Duplicate && later.resource != "" && !later.alarm
 }
 
 // truth: what a caller was told is so.

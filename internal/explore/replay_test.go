@@ -92,6 +92,23 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// What the simulation met: a sweeper's look-up is under way while the process is told of
+// the decline, and finds the payment that was declined.
+func TestReplayDeclineThatIsFound(t *testing.T) {
+	s := Scenario{Subject: StripeDecline, Hasty: true, Jumps: true, Remembered: true, Callers: 2, Swept: true}
+	synctest.Test(t, func(t *testing.T) {
+		broken, err := Replay(Script(s.String()+`
+		A send 1: LoseReply
+		A stall 4: until its lease has ended
+		turn 4: B
+		A send 2: Throttle(22h0m0s)
+		turn 6: B
+		turn 7: B`), []Scenario{s})
+		require.NoError(t, err)
+		assert.Empty(t, broken)
+	})
+}
+
 // A script that says what cannot be is an error, and not a run without a fault.
 func TestReplayRefuses(t *testing.T) {
 	for script, why := range map[Script]string{

@@ -91,7 +91,7 @@ func broken(f goFile, imported string) string {
 		return "pgx is for journal/postgres"
 	case f.test:
 		return ""
-	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest") && !under(f.dir, "internal/gen") && !under(f.dir, "cmd/idempact"):
+	case ours && under(own, "contract/contracttest") && !under(f.dir, "contract/contracttest") && !under(f.dir, "internal/gen") && !under(f.dir, "internal/faketest") && !under(f.dir, "cmd/idempact"):
 		return "contracttest is for tests, and for the command that runs it"
 	case under(f.dir, "contract/contracttest") && !standard(imported) && own != "contract" && own != "retry":
 		return "contracttest imports the standard library, contract and retry: a user's test imports it"

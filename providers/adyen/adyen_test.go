@@ -18,6 +18,7 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/journal"
 	"github.com/idempact/idempact/providers/adyen"
 	"github.com/idempact/idempact/retry"
@@ -30,15 +31,7 @@ const (
 	authorised = `{"pspReference":"PSP1","resultCode":"Authorised","merchantReference":"ord-1"}`
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewAdyen(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewAdyen(nil)) }
 
 func TestContract(t *testing.T) {
 	for _, e := range adyen.New(nil).Endpoints() {

@@ -19,6 +19,7 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/checkout"
 	"github.com/idempact/idempact/retry"
 )
@@ -30,15 +31,7 @@ const (
 	part     = `{"amount":40,"reference":"cap-1"}`
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewCheckout(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewCheckout(nil)) }
 
 func TestContract(t *testing.T) {
 	for _, e := range checkout.New(nil).Endpoints() {

@@ -17,22 +17,14 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/gocardless"
 	"github.com/idempact/idempact/retry"
 )
 
 var adapter = gocardless.New(nil)
 
-func fake() contracttest.Fake {
-	server := fakes.NewGoCardless(nil)
-	effects := func() (amounts []int64) {
-		for _, e := range server.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}
-	return contracttest.Fake{Handler: server, Effects: effects, Advance: server.Advance}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewGoCardless(nil)) }
 
 // endpoint returns the example of a path.
 func endpoint(t testing.TB, path string) contract.Endpoint {

@@ -9,18 +9,11 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/ietf"
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewIETF(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewIETF(nil)) }
 
 func TestContract(t *testing.T) {
 	contracttest.Run(t, contracttest.Spec{Adapter: ietf.New(nil), Fake: fake, Exchanges: os.DirFS("testdata")})

@@ -18,19 +18,12 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/moderntreasury"
 	"github.com/idempact/idempact/retry"
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewModernTreasury(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewModernTreasury(nil)) }
 
 func TestContract(t *testing.T) {
 	differ := []string{"create a payment order", "reverse a payment order", "post a ledger transaction", "reverse a ledger transaction", "change a payment order", "delete a counterparty"}

@@ -14,18 +14,11 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/paypal"
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewPayPal(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewPayPal(nil)) }
 
 // endpoint returns the adapter's example of a name.
 func endpoint(t testing.TB, name string) contract.Endpoint {

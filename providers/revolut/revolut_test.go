@@ -16,6 +16,7 @@ import (
 	"github.com/idempact/idempact/fakes"
 	"github.com/idempact/idempact/internal/explore"
 	"github.com/idempact/idempact/internal/explore/exploretest"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/revolut"
 )
 
@@ -31,15 +32,7 @@ const (
 
 func endpoint(i int) contract.Endpoint { return revolut.New(nil).Endpoints()[i] }
 
-func fake() contracttest.Fake {
-	s := fakes.NewRevolut(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewRevolut(nil)) }
 
 func TestContract(t *testing.T) {
 	for i := range revolut.New(nil).Endpoints() {

@@ -9,18 +9,11 @@ import (
 
 	"github.com/idempact/idempact/contract/contracttest"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/stripe"
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewStripe(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewStripe(nil)) }
 
 // post returns a Spec's request, whose body may hold an AMOUNT.
 func post(path, contentType, body string) func(string, int64) (*http.Request, error) {

@@ -9,18 +9,11 @@ import (
 
 	"github.com/idempact/idempact/contract/contracttest"
 	"github.com/idempact/idempact/fakes"
+	"github.com/idempact/idempact/internal/faketest"
 	"github.com/idempact/idempact/providers/zepto"
 )
 
-func fake() contracttest.Fake {
-	s := fakes.NewZepto(nil)
-	return contracttest.Fake{Handler: s, Advance: s.Advance, Effects: func() (amounts []int64) {
-		for _, e := range s.Effects() {
-			amounts = append(amounts, e.Amount)
-		}
-		return amounts
-	}}
-}
+func fake() contracttest.Fake { return faketest.Of(fakes.NewZepto(nil)) }
 
 func post(path string, body func(key string, amount int64) string) func(string, int64) (*http.Request, error) {
 	return func(key string, amount int64) (*http.Request, error) {
